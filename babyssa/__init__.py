@@ -1,0 +1,19 @@
+"""Train masked language models on child-directed speech with swappable attention scoring, and probe them.
+
+Everything is imported on first use, so that ``import babyssa`` is fast.
+"""
+
+from __future__ import annotations
+
+from babyssa.lazy import lazy_exports
+
+__version__ = "0.1.0"
+
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "babyssa.data": ["prepare", "train_tokenizer"],
+        "babyssa.encoder": ["train_encoder"],
+        "babyssa.probing": ["load_suite", "score", "probe", "compare"],
+    },
+)

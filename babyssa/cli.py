@@ -1,0 +1,250 @@
+"""The ``babyssa`` command: finds the subcommand, builds its options from its signature, prints its errors.
+
+Each subcommand is one typed function in :mod:`babyssa.commands`. Its signature is its command line:
+positional parameters become arguments, ``*names`` a list of arguments, keyword-only parameters options, and
+a keyword-only dataclass is spread out into ``--key.sub value`` options with a ``--config FILE`` beside
+them. Its docstring is its help. Those modules import nothing heavy, so ``--help`` is fast.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib
+import inspect
+import os
+import re
+import sys
+import traceback
+import typing
+from collections.abc import Callable
+from typing import NamedTuple
+
+from babyssa.errors import BabySSAError, ConfigError, nearest
+
+
+class Command(NamedTuple):
+    """Where a subcommand's function is, and the line that the overview gives it."""
+
+    module: str
+    function: str
+    summary: str
+
+
+COMMANDS = {
+    "demo": Command("babyssa.commands.demo", "demo", "train and probe four variants on the sample corpus"),
+    "sample": Command("babyssa.commands.data", "sample", "generate the sample corpus of child-directed speech"),
+    "prepare": Command("babyssa.commands.data", "prepare", "read, clean and order a corpus"),
+    "tokenizer": Command("babyssa.commands.data", "tokenizer", "train the byte-level BPE tokenizer"),
+    "train encoder": Command("babyssa.commands.train", "encoder", "train one masked language model"),
+    "suite": Command("babyssa.commands.suite", "suite", "generate the minimal-pair suite"),
+    "probe": Command("babyssa.commands.probe", "probe", "score a suite of minimal pairs with a model"),
+    "score": Command("babyssa.commands.probe", "score", "score sentences, token by token"),
+    "diagnose": Command("babyssa.commands.probe", "diagnose", "classify grammatical features from hidden states"),
+    "compare": Command("babyssa.commands.compare", "compare", "compare variants over seeds from probe results"),
+    "sweep": Command("babyssa.commands.train", "sweep", "train and probe variants x seeds, then compare"),
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command line; returns the exit status (0 success, 1 failure, 2 wrong usage)."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in argv
+    argv = [word for word in argv if word != "--debug"]
+    try:
+        return run(argv)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 1
+    except BrokenPipeError:
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        print("babyssa: interrupted", file=sys.stderr)
+        return 130
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        print(f"babyssa: error: {describe(error)}", file=sys.stderr)
+        return error.exit_code if isinstance(error, BabySSAError) else 1
+
+
+def describe(error: Exception) -> str:
+    """One line for any exception: what, where, remedy."""
+    if isinstance(error, BabySSAError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return f"{where}{error.strerror}"
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message}; run again with --debug for the traceback"
+
+
+def run(argv: list[str]) -> int:
+    """Find the subcommand in `argv`, parse the rest by its signature, and call it."""
+    if not argv or argv[0] in ("-h", "--help"):
+        print(overview())
+        return 0 if argv else 2
+    if argv[0] == "--version":
+        from babyssa import __version__
+
+        print(f"babyssa {__version__}")
+        return 0
+    for words in (2, 1):
+        name = " ".join(argv[:words])
+        if name in COMMANDS:
+            return invoke(name, argv[words:])
+    family = {name for name in COMMANDS if name.startswith(f"{argv[0]} ")}
+    if family and argv[1:2] and argv[1] in ("-h", "--help"):
+        print(overview(family))
+        return 0
+    name = " ".join(argv[:2]) if family else argv[0]
+    raise ConfigError(f"unknown command '{name}'", remedy=nearest(name, family or COMMANDS))
+
+
+def overview(only: set[str] | None = None) -> str:
+    """The help of ``babyssa`` itself."""
+    width = max(map(len, COMMANDS)) + 2
+    rows = [f"  {name:<{width}}{c.summary}" for name, c in COMMANDS.items() if only is None or name in only]
+    return "\n".join(
+        [
+            "usage: babyssa COMMAND [options]",
+            "",
+            "Train BabyBERTa-style language models with Softmax or Scaled Signed Averaging attention,",
+            "and probe the grammar they learned.",
+            "",
+            "commands:",
+            *rows,
+            "",
+            "babyssa COMMAND --help explains a command, with examples. --debug shows tracebacks.",
+            "Start with: babyssa demo",
+        ]
+    )
+
+
+def invoke(name: str, argv: list[str]) -> int:
+    """Parse `argv` by the signature of the command called `name`, and call it."""
+    import jsonargparse
+
+    command = COMMANDS[name]
+    function = getattr(importlib.import_module(command.module), command.function)
+    parser, positional, settings = build_parser(name, function)
+    try:
+        parsed = parser.parse_args([_with_underscores(word) for word in argv])
+    except jsonargparse.ArgumentError as error:
+        raise _usage_error(error, parser, name) from None
+    values = parser.instantiate(parsed)
+    values.pop("config", None)
+    values.pop("__path__", None)
+    arguments = []
+    for parameter in positional:
+        value = values.pop(parameter.name)
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            arguments.extend(value)
+        else:
+            arguments.append(value)
+    if settings is not None:
+        keyword, kind = settings
+        names = {field.name for field in dataclasses.fields(kind)}
+        own = {key: values.pop(key) for key in list(vars(values)) if key in names}
+        return function(*arguments, **{keyword: kind(**own)}, **vars(values)) or 0
+    return function(*arguments, **vars(values)) or 0
+
+
+def build_parser(name: str, function: Callable):
+    """Build the parser of one command.
+
+    Returns
+    -------
+    tuple
+        The parser, the positional parameters in order, and (parameter name, dataclass) of the settings
+        that are spread out into options, or None.
+    """
+    import jsonargparse
+
+    summary, examples, documented = _read_docstring(function)
+    parser = jsonargparse.ArgumentParser(
+        prog=f"babyssa {name}",
+        description=summary,
+        epilog=examples,
+        exit_on_error=False,
+        formatter_class=_formatter(),
+    )
+    hints = typing.get_type_hints(function)
+    positional, spread, settings = [], set(), None
+    for parameter in inspect.signature(function).parameters.values():
+        hint = hints.get(parameter.name, str)
+        about = documented.get(parameter.name, "")
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            positional.append(parameter)
+            parser.add_argument(parameter.name, nargs="*", type=hint, metavar=parameter.name.upper(), help=about)
+        elif parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
+            positional.append(parameter)
+            parser.add_argument(parameter.name, type=hint, metavar=parameter.name.upper(), help=about)
+        elif dataclasses.is_dataclass(hint):
+            settings = (parameter.name, hint)
+            parser.add_argument("--config", action="config", help="a YAML file with any of the options below")
+            parser.add_class_arguments(hint)
+        elif hint is bool and parameter.default is False:
+            parser.add_argument(f"--{parameter.name}", action="store_true", help=about)
+        elif typing.get_origin(hint) is list:
+            required = parameter.default is inspect.Parameter.empty
+            parser.add_argument(
+                f"--{parameter.name}",
+                nargs="+",
+                type=typing.get_args(hint)[0],
+                required=required,
+                default=None if required else parameter.default,
+                help=about,
+            )
+        else:
+            continue
+        spread.add(parameter.name)
+    parser.add_function_arguments(function, skip=spread)
+    return parser, positional, settings
+
+
+def _formatter():
+    """Help with its examples left as they are written."""
+    import argparse
+
+    from jsonargparse import DefaultHelpFormatter
+
+    class Formatter(DefaultHelpFormatter, argparse.RawDescriptionHelpFormatter):
+        pass
+
+    return Formatter
+
+
+def _read_docstring(function: Callable) -> tuple[str, str, dict[str, str]]:
+    """Split a numpy-style docstring into description, examples (for the epilog) and parameter texts."""
+    import docstring_parser
+
+    text = inspect.cleandoc(function.__doc__ or "")
+    text, _, examples = text.partition("\nExamples\n--------\n")
+    parsed = docstring_parser.parse(text)
+    about = {p.arg_name.lstrip("*"): " ".join((p.description or "").split()) for p in parsed.params}
+    description = "\n\n".join(filter(None, [parsed.short_description, parsed.long_description]))
+    return description, f"examples:\n{_indent(examples)}" if examples else "", about
+
+
+def _indent(text: str) -> str:
+    return "\n".join(f"  {line}".rstrip() for line in inspect.cleandoc(text).splitlines())
+
+
+def _with_underscores(word: str) -> str:
+    """``--min-words=3`` and ``--min_words=3`` are the same option."""
+    match = re.match(r"--[A-Za-z][\w.-]*", word)
+    return word if match is None else match.group().replace("-", "_").replace("__", "--", 1) + word[match.end() :]
+
+
+def _usage_error(error: Exception, parser, name: str) -> ConfigError:
+    """Turn what argparse says into one line with a remedy."""
+    message = re.sub(r"<class '(?:[\w.]*\.)?(\w+)'>", r"\1", " ".join(str(error).split())).replace("typing.", "")
+    known = {action.dest for action in parser._actions if action.dest not in ("help", "print_config")}
+    unknown = re.search(r"unrecognized arguments: --([\w.]+)", message) or re.search(
+        r"does not accept (?:nested )?(?:option|key)s? '?([\w.]+)'?", message
+    )
+    if unknown:
+        return ConfigError(f"{name}: unknown option '{unknown.group(1)}'", remedy=nearest(unknown.group(1), known))
+    return ConfigError(f"{name}: {message}", remedy=f"see 'babyssa {name} --help'")

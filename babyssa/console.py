@@ -1,0 +1,37 @@
+"""What a command says while it works: progress bars on a terminal, plain lines elsewhere, all on stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+def say(message: str) -> None:
+    """One line to stderr, with control characters of foreign text made harmless."""
+    print("".join(c if c.isprintable() else " " for c in message), file=sys.stderr, flush=True)
+
+
+def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
+    """Yield `items`, showing a bar on a terminal and a line every ten seconds elsewhere."""
+    if total is None and hasattr(items, "__len__"):
+        total = len(items)
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import track
+
+        yield from track(items, description=what, total=total, console=Console(stderr=True), transient=True)
+        return
+    started = last = time.monotonic()
+    for done, item in enumerate(items, start=1):
+        yield item
+        now = time.monotonic()
+        if now - last >= _SECONDS_BETWEEN_LINES:
+            last = now
+            of = "" if total is None else f"/{total}"
+            say(f"{what}: {done}{of} after {now - started:.0f} s")

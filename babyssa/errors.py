@@ -1,0 +1,81 @@
+"""The errors that a user can cause, each with its place and its remedy.
+
+They are raised where the cause is known and printed in one place, :func:`babyssa.cli.main`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class BabySSAError(Exception):
+    """A failure that the user can mend; prints as ``path:line: what; remedy`` on one line.
+
+    Parameters
+    ----------
+    what : str
+        What is wrong.
+    path : path-like, optional
+        The file or folder it is wrong in.
+    line : int, optional
+        The 1-based line in `path`.
+    remedy : str, optional
+        What to do about it.
+    """
+
+    exit_code = 1
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        path: str | Path | None = None,
+        line: int | None = None,
+        remedy: str | None = None,
+    ):
+        self.what = what
+        self.path = None if path is None else Path(path)
+        self.line = line
+        self.remedy = remedy
+        super().__init__(what)
+
+    def __str__(self) -> str:
+        where = "" if self.path is None else f"{self.path}: "
+        if self.path is not None and self.line is not None:
+            where = f"{self.path}:{self.line}: "
+        remedy = "" if self.remedy is None else f"; {self.remedy}"
+        return " ".join(f"{where}{self.what}{remedy}".split())
+
+
+class DataError(BabySSAError):
+    """A corpus, suite or result file cannot be read as what it should be."""
+
+
+class ModelError(BabySSAError):
+    """A model or tokenizer cannot be loaded, or does not fit what it is asked to do."""
+
+
+class OutputExistsError(BabySSAError):
+    """A command would overwrite an earlier result."""
+
+
+class ConfigError(BabySSAError):
+    """A setting is unknown or out of its domain (wrong usage: exit code 2)."""
+
+    exit_code = 2
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Say which known name the user may have meant, and list them all if few.
+
+    >>> nearest("sofmax", ["softmax", "ssa"])
+    "did you mean 'softmax'? known: softmax, ssa"
+    """
+    known = sorted(known)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    guess = f"did you mean '{close[0]}'? " if close else ""
+    if guess and len(known) > 12:
+        return guess.strip()
+    return f"{guess}known: {', '.join(known)}"

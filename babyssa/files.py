@@ -1,0 +1,86 @@
+"""Reading and writing results: nothing half-written, nothing overwritten by accident."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterable
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from babyssa.errors import DataError, OutputExistsError
+
+_VERSIONED = ("babyssa", "torch", "transformers", "tokenizers", "datasets", "numpy")
+
+
+def refuse_to_overwrite(folder: Path, names: Iterable[str], overwrite: bool) -> None:
+    """Raise OutputExistsError if `folder` already holds one of `names` and `overwrite` is false.
+
+    Call it before any work is done. Creates nothing.
+    """
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise OutputExistsError("is a file, not a folder", path=folder, remedy="choose another --out")
+    for name in names:
+        if (folder / name).exists() and not overwrite:
+            raise OutputExistsError(
+                "already exists", path=folder / name, remedy="choose another --out or pass --overwrite"
+            )
+
+
+@contextmanager
+def atomic_write(path: Path, mode: str = "w"):
+    """Open a temporary file beside `path`, and move it to `path` when the block ends without an error."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    try:
+        with open(partial, mode, **text) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write `value` as indented JSON; NaN and infinity are errors, since JSON has neither."""
+    with atomic_write(path) as file:
+        json.dump(value, file, indent=2, ensure_ascii=False, allow_nan=False)
+        file.write("\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file; DataError with the line where it breaks off."""
+    path = Path(path)
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError("no such file", path=path) from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"not UTF-8 (byte {error.start})", path=path) from None
+    except json.JSONDecodeError as error:
+        raise DataError(f"broken JSON: {error.msg}", path=path, line=error.lineno) from None
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of one file, in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """Versions of what a result depends on, read from package metadata (imports none of them)."""
+    found = {"python": platform.python_version()}
+    for name in _VERSIONED:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    return found
