@@ -1,0 +1,33 @@
+"""The shared attention core: scoring functions, their registry, and the adapter to transformers models.
+
+Read :mod:`babyssa.attention.ssa` for the mathematics and :mod:`babyssa.attention.adapter` for how a scoring
+enters a model. Importing this package registers its checkpoints with transformers' Auto classes.
+"""
+
+from transformers import RobertaConfig
+
+from babyssa.attention.adapter import register, scoring_parameters, scorings, set_scoring
+from babyssa.attention.registry import SCORINGS, VARIANTS, build_scoring, scoring_config, scoring_to_dict
+from babyssa.attention.scoring import LogitScoring, Scoring, Softmax, SoftmaxConfig
+from babyssa.attention.ssa import SSA, SSAConfig, ssa_map
+
+register(RobertaConfig)
+
+__all__ = [
+    "SCORINGS",
+    "SSA",
+    "VARIANTS",
+    "LogitScoring",
+    "SSAConfig",
+    "Scoring",
+    "Softmax",
+    "SoftmaxConfig",
+    "build_scoring",
+    "register",
+    "scoring_config",
+    "scoring_parameters",
+    "scoring_to_dict",
+    "scorings",
+    "set_scoring",
+    "ssa_map",
+]

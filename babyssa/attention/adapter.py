@@ -1,0 +1,245 @@
+"""Puts a scoring function into any transformers model that dispatches through AttentionInterface.
+
+``set_scoring(model, config)`` attaches one scoring module to every attention layer and makes the model an
+instance of a subclass of its own class whose config has a model type of its own ("babyssa-roberta") and
+carries the scoring. So saving, loading, ``from_config``, ``Trainer`` and pipelines work as for any model,
+once ``babyssa.attention`` is imported. transformers without this package refuses such a checkpoint, twice
+over: it knows neither the model type nor the attention implementation named in config.json.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface, AutoConfig, PreTrainedConfig, PreTrainedModel
+from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
+from transformers.models.auto import modeling_auto
+
+from babyssa.attention.registry import build_scoring, scoring_from_dict, scoring_to_dict
+from babyssa.attention.scoring import Scoring
+from babyssa.errors import ModelError
+
+IMPLEMENTATION = "babyssa"
+_PREFIX = "babyssa-"
+
+
+def scored_attention_forward(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    **kwargs: Any,
+) -> tuple[Tensor, Tensor | None]:
+    """The attention function registered with transformers: calls the scoring of the attention layer.
+
+    Shapes as transformers passes them: query (batch, heads, query, head_dim); key and value with their own,
+    possibly fewer, heads (grouped-query attention); returns the output as (batch, query, heads, head_dim).
+    """
+    scoring = _scoring_of(module)
+    for unsupported in ("softcap", "s_aux", "position_bias"):
+        if kwargs.get(unsupported) is not None:
+            raise ModelError(
+                f"{type(module).__name__} uses '{unsupported}', which scoring '{scoring.name}' does not have",
+                remedy="keep this model's own attention",
+            )
+    groups = query.shape[1] // key.shape[1]
+    if groups > 1:
+        key = key.repeat_interleave(groups, dim=1)
+        value = value.repeat_interleave(groups, dim=1)
+    if scaling is None:
+        scaling = query.shape[-1] ** -0.5
+    output, weights = scoring(query, key, value, attention_mask, scaling=scaling, dropout=dropout)
+    return output.transpose(1, 2).contiguous(), weights
+
+
+def boolean_mask(*args: Any, **kwargs: Any) -> Tensor | None:
+    """The mask function registered with transformers: True where a query may attend to a key.
+
+    Causal masks are always built: without a mask, the attention function could not know of them.
+    """
+    kwargs["allow_is_causal_skip"] = False
+    return sdpa_mask(*args, **kwargs)
+
+
+AttentionInterface.register(IMPLEMENTATION, scored_attention_forward)
+AttentionMaskInterface.register(IMPLEMENTATION, boolean_mask)
+
+
+def _scoring_of(module: nn.Module) -> Scoring:
+    """The scoring attached to an attention layer (its own, or the one that the whole model shares)."""
+    scoring = getattr(module, "scoring", None) or module.__dict__.get("_shared_scoring")
+    if scoring is None:
+        raise ModelError(
+            f"{type(module).__name__} has no scoring attached",
+            remedy="load this checkpoint through an Auto class after 'import babyssa.attention'",
+        )
+    return scoring
+
+
+def attention_layers(model: nn.Module) -> list[nn.Module]:
+    """The modules of `model` whose forward dispatches through transformers' AttentionInterface."""
+    return [module for module in model.modules() if _dispatches(type(module))]
+
+
+@cache
+def _dispatches(kind: type[nn.Module]) -> bool:
+    code = getattr(inspect.unwrap(kind.forward), "__code__", None)
+    return code is not None and "ALL_ATTENTION_FUNCTIONS" in code.co_names
+
+
+def _heads_of(layer: nn.Module) -> int:
+    for owner in (layer, layer.config):
+        for name in ("num_attention_heads", "num_heads", "n_head"):
+            if isinstance(getattr(owner, name, None), int):
+                return getattr(owner, name)
+    raise ModelError(f"cannot tell how many heads {type(layer).__name__} has")
+
+
+def _attach(model: PreTrainedModel, config: Any) -> None:
+    """Give every attention layer its scoring module, or all of them the one they share."""
+    layers = attention_layers(model)
+    if not layers:
+        raise ModelError(
+            f"{type(model).__name__} does not dispatch through transformers' AttentionInterface",
+            remedy="use a model that takes attn_implementation='sdpa' in transformers 5",
+        )
+    first = build_scoring(config, _heads_of(layers[0]))
+    if first.shared:
+        model.base_model.scoring = first
+    for layer in layers:
+        if first.shared:
+            # Past nn.Module.__setattr__: registered in each layer, one parameter would have many names.
+            layer.__dict__["_shared_scoring"] = first
+        else:
+            layer.scoring = build_scoring(config, _heads_of(layer))
+
+
+class ScoredConfigMixin:
+    """What a transformers config gains: the scoring, stored in config.json as ``attention_scoring``."""
+
+    def __post_init__(self, **kwargs):
+        kwargs["attn_implementation"] = IMPLEMENTATION
+        super().__post_init__(**kwargs)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "attn_implementation": IMPLEMENTATION}
+
+    def to_diff_dict(self) -> dict[str, Any]:
+        return {**super().to_diff_dict(), "attn_implementation": IMPLEMENTATION}
+
+
+class ScoredModelMixin:
+    """What a transformers model gains: its scoring modules, attached before any weights are loaded."""
+
+    def __init__(self, config: PreTrainedConfig, *args, **kwargs):
+        super().__init__(config, *args, **kwargs)
+        if not hasattr(config, "attention_scoring"):
+            raise ModelError(f"the config of {type(self).__name__} names no attention_scoring")
+        _attach(self, scoring_from_dict(config.attention_scoring))
+
+    def _init_weights(self, module: nn.Module) -> None:
+        if isinstance(module, Scoring):
+            module.reset_parameters()
+        else:
+            super()._init_weights(module)
+
+
+@cache
+def _scored_config_class(base: type[PreTrainedConfig]) -> type[PreTrainedConfig]:
+    name = f"Scored{base.__name__}"
+    namespace = {"model_type": _PREFIX + base.model_type, "__module__": __name__, "__qualname__": name}
+    return _publish(type(name, (ScoredConfigMixin, base), namespace))
+
+
+@cache
+def _scored_model_class(base: type[PreTrainedModel]) -> type[PreTrainedModel]:
+    name = f"Scored{base.__name__}"
+    namespace = {
+        "config_class": _scored_config_class(base.config_class),
+        "__module__": __name__,
+        "__qualname__": name,
+        "__doc__": f"{base.__name__} with a scoring function of babyssa.attention in its attention layers.",
+    }
+    return _publish(type(name, (ScoredModelMixin, base), namespace))
+
+
+def _publish(kind: type) -> type:
+    """Make a class made here importable by its name, so that its instances pickle."""
+    globals()[kind.__name__] = kind
+    return kind
+
+
+def _auto_classes() -> Iterator[type]:
+    for value in vars(modeling_auto).values():
+        if inspect.isclass(value) and getattr(value, "_model_mapping", None) is not None:
+            yield value
+
+
+@cache
+def register(config_class: type[PreTrainedConfig]) -> None:
+    """Let the Auto classes load checkpoints of this model type with a scoring of this package."""
+    scored_config = _scored_config_class(config_class)
+    AutoConfig.register(scored_config.model_type, scored_config)
+    for auto in _auto_classes():
+        model_class = auto._model_mapping.get(config_class, None)
+        if inspect.isclass(model_class):
+            auto.register(scored_config, _scored_model_class(model_class))
+
+
+def set_scoring(model: PreTrainedModel, config: Any) -> PreTrainedModel:
+    """Replace the scoring function of every attention layer of a transformers model, in place.
+
+    Parameters
+    ----------
+    model : PreTrainedModel
+        Any model that dispatches through AttentionInterface (RoBERTa, GPT-2, Llama, Nemotron, ...). Its
+        weights stay; learnable parameters of the scoring are added to its state dict.
+    config : dataclass
+        The config of a scoring, such as ``SSAConfig(n=2)`` or ``scoring_config("ssa-1.5")``.
+
+    Returns
+    -------
+    PreTrainedModel
+        The same object, now of a class "Scored...", which ``save_pretrained`` and the Auto classes'
+        ``from_pretrained`` know.
+
+    Raises
+    ------
+    ModelError
+        If the model has a scoring already, or does not dispatch through AttentionInterface.
+    """
+    if isinstance(model, ScoredModelMixin):
+        raise ModelError(f"{type(model).__name__} has a scoring already", remedy="start from the stock model")
+    device = next(model.parameters()).device
+    _attach(model, config)
+    base_config = type(model.config)
+    register(base_config)
+    model.config.__class__ = _scored_config_class(base_config)
+    model.config.attention_scoring = scoring_to_dict(config)
+    model.config._attn_implementation = IMPLEMENTATION
+    model.__class__ = _scored_model_class(type(model))
+    return model.to(device)
+
+
+def scorings(model: nn.Module) -> dict[str, Scoring]:
+    """The scoring modules of a model by the name of their layer; empty for a stock model."""
+    return {name: module for name, module in model.named_modules() if isinstance(module, Scoring)}
+
+
+def scoring_parameters(model: nn.Module) -> dict[str, dict[str, list[float]]]:
+    """The learned parameters of each scoring, in their domain (for SSA: n and b, one value per head)."""
+    return {
+        name: {
+            parameter.removeprefix("raw_"): getattr(module, parameter.removeprefix("raw_")).detach().tolist()
+            for parameter, _ in module.named_parameters(recurse=False)
+        }
+        for name, module in scorings(model).items()
+    }

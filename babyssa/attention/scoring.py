@@ -1,0 +1,137 @@
+"""What an attention scoring function is: the contract, what logit-based ones share, and Softmax.
+
+A scoring takes queries, keys, values and a mask, and returns the attention output and, where it forms
+them, the attention weights. A new one is a class with a `name`, a frozen dataclass `Config`, and one line
+in :data:`babyssa.attention.registry.SCORINGS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from babyssa.errors import ConfigError
+
+
+def check_parameter(scoring: str, key: str, value: Any, domain: str, holds: Callable[[Any], bool]) -> None:
+    """Raise ConfigError, naming scoring and key, unless `value` is in its domain."""
+    try:
+        valid = bool(holds(value))
+    except TypeError:
+        valid = False
+    if not valid:
+        raise ConfigError(
+            f"scoring '{scoring}': {key} = {value!r} is out of its domain", remedy=f"{key} is {domain}"
+        )
+
+
+class Scoring(nn.Module):
+    """One attention layer's scoring function.
+
+    Parameters
+    ----------
+    config : dataclass
+        An instance of the class's `Config`.
+    heads : int
+        Number of attention (query) heads of the layer.
+    """
+
+    name: ClassVar[str]
+    Config: ClassVar[type]
+
+    def __init__(self, config: Any, heads: int):
+        super().__init__()
+        self.config = config
+        self.heads = heads
+
+    @property
+    def shared(self) -> bool:
+        """Whether all layers of a model use this one module."""
+        return False
+
+    def reset_parameters(self) -> None:
+        """Set the learnable parameters, if any, to their initial values; draws no random number."""
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None = None,
+        *,
+        scaling: float,
+        dropout: float = 0.0,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend.
+
+        Parameters
+        ----------
+        query : Tensor
+            (batch, heads, query, head_dim).
+        key, value : Tensor
+            (batch, heads, key, head_dim).
+        mask : Tensor of bool, optional
+            Broadcasts to (batch, heads, query, key); True where a query may attend to a key.
+        scaling : float
+            What query-key products are multiplied by, usually head_dim ** -0.5.
+        dropout : float
+            Probability of dropping a weight; applied in training mode only.
+
+        Returns
+        -------
+        tuple of Tensor and (Tensor or None)
+            Output (batch, heads, query, head_dim), and weights (batch, heads, query, key) after dropout, or
+            None where the scoring forms none. A query that may attend to nothing gets an output of 0.
+        """
+        raise NotImplementedError
+
+
+class LogitScoring(Scoring):
+    """A scoring that maps logits to weights: subclasses give `transform`, and `normalize` if not Softmax."""
+
+    def transform(self, logits: Tensor) -> Tensor:
+        """Map logits (batch, heads, query, key), in float32 or wider, before they are normalised."""
+        raise NotImplementedError
+
+    def normalize(self, scores: Tensor) -> Tensor:
+        """Map scores to weights that sum to 1 over the last dimension; the lowest scores get exactly 0."""
+        return torch.softmax(scores, dim=-1)
+
+    def weights(self, logits: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Attention weights of scaled logits, in float32 or wider.
+
+        The mask excludes after `transform`: a masked logit sent through it would come out finite (SSA maps
+        the lowest float32 to about -130) or poison the gradient of its parameters with NaN.
+        """
+        scores = self.transform(logits.to(torch.promote_types(logits.dtype, torch.float32)))
+        if mask is None:
+            return self.normalize(scores)
+        lowest = torch.finfo(scores.dtype).min
+        weights = self.normalize(scores.masked_fill(~mask, lowest))
+        # Only a query that may attend to nothing still has weight on masked keys here.
+        return weights.masked_fill(~mask, 0.0)
+
+    def forward(self, query, key, value, mask=None, *, scaling, dropout=0.0):
+        logits = torch.matmul(query * scaling, key.transpose(-2, -1))
+        weights = self.weights(logits, mask).to(value.dtype)
+        weights = nn.functional.dropout(weights, p=dropout, training=self.training)
+        return torch.matmul(weights, value), weights
+
+
+@dataclass(frozen=True)
+class SoftmaxConfig:
+    """Softmax has nothing to set."""
+
+
+class Softmax(LogitScoring):
+    """softmax(x): the baseline (Vaswani et al. 2017, equation 1)."""
+
+    name = "softmax"
+    Config = SoftmaxConfig
+
+    def transform(self, logits: Tensor) -> Tensor:
+        return logits

@@ -1,0 +1,171 @@
+"""Scaled Signed Averaging (SSA): attention weights that do not saturate.
+
+SSA (Naim, Bhar, Bolte & Asher, arXiv 2508.14685) replaces the exponential of Softmax attention by
+
+    w(x) = (1 + b|x|) ^ (sgn(x) n),    b > 0, n >= 1,
+
+so that a logit that leads the others by D leaves them a mass of about D^-n, where Softmax leaves e^-D.
+Since w(x) = exp(t(x)) with
+
+    t(x) = n sgn(x) log(1 + b|x|),
+
+SSA is Softmax over t(x), and everything else about attention stays as it is. With b = 1/m and n = m,
+t(x) -> x as m -> inf: Softmax is the limit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from babyssa.attention.scoring import LogitScoring, check_parameter
+
+
+class _SignedLogMap(torch.autograd.Function):
+    """t(x) with its analytic derivatives; keeps x, n and b for the backward pass and nothing else.
+
+    Autograd through ``sign`` and ``abs`` would give 0 for dt/dx at x = 0, where it is n b.
+    """
+
+    @staticmethod
+    def forward(ctx, x: Tensor, n: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(x, n, b)
+        return torch.log1p(b * x.abs()).copysign_(x).mul_(n)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient: Tensor):
+        x, n, b = ctx.saved_tensors
+        needs_x, needs_n, needs_b = ctx.needs_input_grad
+        scaled = b * x.abs()
+        for_x = for_n = for_b = None
+        if needs_n:
+            for_n = (torch.log1p(scaled).copysign_(x).mul_(gradient)).sum_to_size(n.shape)
+        if needs_x or needs_b:
+            slope = scaled.add_(1).reciprocal_().mul_(gradient)
+            if needs_b:
+                for_b = (slope * x).sum_to_size(torch.broadcast_shapes(n.shape, b.shape))
+                for_b = (for_b * n).sum_to_size(b.shape)
+            if needs_x:
+                for_x = slope.mul_(n * b)
+        return for_x, for_n, for_b
+
+
+def ssa_map(x: Tensor, n: Tensor | float, b: Tensor | float) -> Tensor:
+    """t(x) = n sgn(x) log(1 + b|x|), elementwise, with exact gradients everywhere, x = 0 included.
+
+    Parameters
+    ----------
+    x : Tensor
+        Logits of any shape, in floating point.
+    n, b : Tensor or float
+        The exponent (n >= 1) and the scale (b > 0); tensors broadcast against `x`.
+
+    Returns
+    -------
+    Tensor
+        t(x), of the shape and dtype of `x`.
+
+    Notes
+    -----
+    dt/dx = n b / (1 + b|x|); dt/dn = sgn(x) log(1 + b|x|); dt/db = n x / (1 + b|x|)
+    (arXiv 2508.14685, section 4). Twice-differentiating raises an error.
+    """
+    n = torch.as_tensor(n, dtype=x.dtype, device=x.device)
+    b = torch.as_tensor(b, dtype=x.dtype, device=x.device)
+    return _SignedLogMap.apply(x, n, b)
+
+
+@dataclass(frozen=True)
+class SSAConfig:
+    """How SSA scores: its n and b, each fixed or learnable.
+
+    Parameters
+    ----------
+    n, b : float
+        The exponent (n >= 1; n > 1 where learnable) and the scale (b > 0); initial values where learnable.
+    learn_n, learn_b : bool
+        Whether each is learned.
+    granularity : {"head", "layer", "model"}
+        What shares one learnable n or b.
+    """
+
+    n: float = 1.5
+    b: float = 0.8
+    learn_n: bool = True
+    learn_b: bool = True
+    granularity: Literal["head", "layer", "model"] = "head"
+
+    def __post_init__(self):
+        check_parameter("ssa", "n", self.n, "at least 1", lambda n: n >= 1)
+        check_parameter("ssa", "b", self.b, "greater than 0", lambda b: b > 0)
+        check_parameter("ssa", "learn_n", self.learn_n, "true or false", lambda v: v in (True, False))
+        check_parameter("ssa", "learn_b", self.learn_b, "true or false", lambda v: v in (True, False))
+        check_parameter(
+            "ssa", "granularity", self.granularity, "head, layer or model", _GRANULARITIES.__contains__
+        )
+        if self.learn_n:
+            check_parameter("ssa", "n", self.n, "greater than 1 where learn_n is true", lambda n: n > 1)
+
+
+_GRANULARITIES = ("head", "layer", "model")
+
+
+class SSA(LogitScoring):
+    """Scaled Signed Averaging: Softmax over t(x) = n sgn(x) log(1 + b|x|).
+
+    Learnable n and b are stored unconstrained, as `raw_n` and `raw_b`, and read in their domain through
+    the properties `n` = 1 + softplus(raw_n) and `b` = softplus(raw_b).
+
+    Source: Naim, Bhar, Bolte & Asher, arXiv 2508.14685, section 4.
+    """
+
+    name = "ssa"
+    Config = SSAConfig
+
+    def __init__(self, config: SSAConfig, heads: int):
+        super().__init__(config, heads)
+        count = heads if config.granularity == "head" else 1
+        self.raw_n = nn.Parameter(torch.empty(count)) if config.learn_n else None
+        self.raw_b = nn.Parameter(torch.empty(count)) if config.learn_b else None
+        self.reset_parameters()
+
+    @property
+    def shared(self) -> bool:
+        return self.config.granularity == "model" and (self.config.learn_n or self.config.learn_b)
+
+    def reset_parameters(self) -> None:
+        """Set n and b to their initial values."""
+        with torch.no_grad():
+            if self.raw_n is not None:
+                self.raw_n.fill_(_inverse_softplus(self.config.n - 1))
+            if self.raw_b is not None:
+                self.raw_b.fill_(_inverse_softplus(self.config.b))
+
+    @property
+    def n(self) -> Tensor | float:
+        """The exponent: (heads,), (1,) or a float where it is fixed."""
+        return self.config.n if self.raw_n is None else 1 + nn.functional.softplus(self.raw_n.float())
+
+    @property
+    def b(self) -> Tensor | float:
+        """The scale: (heads,), (1,) or a float where it is fixed."""
+        return self.config.b if self.raw_b is None else nn.functional.softplus(self.raw_b.float())
+
+    def transform(self, logits: Tensor) -> Tensor:
+        return ssa_map(logits, _per_head(self.n), _per_head(self.b))
+
+
+def _per_head(value: Tensor | float) -> Tensor | float:
+    """Broadcast (heads,) over logits of shape (batch, heads, query, key)."""
+    return value.view(1, -1, 1, 1) if isinstance(value, Tensor) else value
+
+
+def _inverse_softplus(y: float) -> float:
+    """x such that log(1 + e^x) = y > 0, without overflow."""
+    return y + math.log(-math.expm1(-y))
