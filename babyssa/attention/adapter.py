@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, AutoConfig, PreTrainedConfig, PreTrainedModel
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask

@@ -106,14 +106,12 @@ class SSAConfig:
         check_parameter("ssa", "b", self.b, "greater than 0", lambda b: b > 0)
         check_parameter("ssa", "learn_n", self.learn_n, "true or false", lambda v: v in (True, False))
         check_parameter("ssa", "learn_b", self.learn_b, "true or false", lambda v: v in (True, False))
-        check_parameter(
-            "ssa", "granularity", self.granularity, "head, layer or model", _GRANULARITIES.__contains__
-        )
+        check_parameter("ssa", "granularity", self.granularity, "head, layer or model", _SHARING.__contains__)
         if self.learn_n:
             check_parameter("ssa", "n", self.n, "greater than 1 where learn_n is true", lambda n: n > 1)
 
 
-_GRANULARITIES = ("head", "layer", "model")
+_SHARING = ("head", "layer", "model")
 
 
 class SSA(LogitScoring):
