@@ -1,0 +1,15 @@
+"""Corpora: readers, cleaning, age order, and the tokenizer trained on them."""
+
+from __future__ import annotations
+
+from babyssa.lazy import lazy_exports
+
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "babyssa.data.utterances": ["Utterance"],
+        "babyssa.data.cleaning": ["CleaningRules", "clean"],
+        "babyssa.data.corpus": ["CorpusStats", "SourceStats", "prepare", "read_corpus", "read_utterances"],
+        "babyssa.data.tokenizer": ["encode_sentences", "load_tokenizer", "save_tokenizer", "train_tokenizer"],
+    },
+)

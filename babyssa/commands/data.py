@@ -1,0 +1,107 @@
+"""Commands that make a corpus and its tokenizer."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+
+def prepare(
+    *sources: str,
+    out: str,
+    kind: Literal["auto", "childes-db", "chat", "text", "datasets"] = "auto",
+    order: Literal["age", "source"] = "age",
+    min_words: int = 3,
+    max_age: float = 6.0,
+    keep_unknown_age: bool = False,
+    collection: str = "Eng-NA",
+    text_column: str = "text",
+    overwrite: bool = False,
+) -> None:
+    """Read transcripts or text, clean every utterance, order them by the child's age, and write a corpus.
+
+    Writes OUT/corpus.txt, one sentence per line, and OUT/stats.json, which counts every utterance that was
+    left out under its reason.
+
+    Parameters
+    ----------
+    *sources
+        files, folders, globs, zips of CHAT transcripts, or datasets
+    out
+        folder to write
+    kind
+        what the sources are; auto tells by the end of their names (datasets of the hub must be named as such)
+    order
+        age: youngest child first, sentences without an age last; source: as read
+    min_words
+        fewest words of a sentence, its end mark counted
+    max_age
+        oldest age of the child, in years (transcripts)
+    keep_unknown_age
+        keep transcripts that do not tell the age of a target child; most have none, and are adults' talk
+    collection
+        keep this CHILDES collection only, or any (childes-db)
+    text_column
+        column of text (datasets)
+    overwrite
+        replace an earlier corpus
+
+    Examples
+    --------
+    babyssa prepare childes_db_csv/ --out corpora/childes
+    babyssa prepare Bates.zip Bernstein/*.cha --out corpora/chat --min-words 4
+    babyssa prepare aochildes.txt --out corpora/published
+    babyssa prepare some-org/some-dataset --kind datasets --text-column text --out corpora/hub
+    """
+    from babyssa.console import say
+    from babyssa.data import prepare as prepare_corpus
+
+    stats = prepare_corpus(
+        sources,
+        out,
+        kind=kind,
+        order=order,
+        text_column=text_column,
+        min_words=min_words,
+        max_age=max_age,
+        keep_unknown_age=keep_unknown_age,
+        collection=collection,
+        overwrite=overwrite,
+    )
+    print(stats)
+    say(f"wrote {out}/corpus.txt and {out}/stats.json")
+
+
+def tokenizer(
+    corpus: str,
+    *,
+    out: str,
+    vocab_size: int = 8192,
+    min_frequency: int = 2,
+    overwrite: bool = False,
+) -> None:
+    """Train a lower-casing byte-level BPE tokenizer, and write it as a folder that transformers loads.
+
+    Parameters
+    ----------
+    corpus
+        a prepared folder, or a text file with one sentence per line
+    out
+        folder to write
+    vocab_size
+        largest vocabulary, special tokens and bytes included
+    min_frequency
+        fewest times that a pair must occur to be merged
+    overwrite
+        replace an earlier tokenizer
+
+    Examples
+    --------
+    babyssa tokenizer corpora/childes --out tokenizers/childes
+    babyssa tokenizer corpus.txt --out tokenizers/small --vocab-size 2048
+    """
+    from babyssa.console import say
+    from babyssa.data import train_tokenizer
+
+    trained = train_tokenizer(corpus, out, vocab_size=vocab_size, min_frequency=min_frequency, overwrite=overwrite)
+    print(f"{len(trained):,} tokens in the vocabulary")
+    say(f"wrote {out}/tokenizer.json and {out}/tokenizer_config.json")

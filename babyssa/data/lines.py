@@ -1,0 +1,101 @@
+"""Reading files that may be large, compressed, broken or hostile: bounded, and with the place of every error."""
+
+from __future__ import annotations
+
+import gzip
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from babyssa.errors import DataError
+
+LINE_LIMIT = 1 << 20
+"""Longest line, in bytes. No sentence is a megabyte long; a file without line ends would fill the memory."""
+
+TRANSCRIPT_LIMIT = 64 << 20
+"""Largest transcript, in bytes, also after decompression. The largest in CHILDES have a few megabytes."""
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a UTF-8 file (gzip if it ends in .gz), line ends included.
+
+    Raises
+    ------
+    DataError
+        With file and line, if it is missing, not UTF-8, broken as gzip, or has a line over LINE_LIMIT.
+    """
+    opener = gzip.open if path.name.lower().endswith(".gz") else open
+    number = 0
+    try:
+        with opener(path, "rb") as stream:
+            while raw := stream.readline(LINE_LIMIT + 1):
+                number += 1
+                if len(raw) > LINE_LIMIT:
+                    raise DataError(
+                        f"the line is longer than {LINE_LIMIT:,} bytes",
+                        path=path,
+                        line=number,
+                        remedy="put one sentence on each line",
+                    )
+                yield decode(raw, path, number)
+    except FileNotFoundError:
+        raise DataError("no such file", path=path) from None
+    except IsADirectoryError:
+        raise DataError("is a folder, not a file", path=path) from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"broken gzip file: {error}", path=path) from None
+
+
+def read_transcript(path: Path) -> str:
+    """The text of one transcript file of at most TRANSCRIPT_LIMIT bytes."""
+    try:
+        with open(path, "rb") as stream:
+            return decode(_read_bounded(stream, path), path)
+    except FileNotFoundError:
+        raise DataError("no such file", path=path) from None
+
+
+def read_zip_members(path: Path, suffix: str) -> Iterator[tuple[str, str]]:
+    """Yield (member name, text) of every member of a zip that ends in `suffix`, in order of name.
+
+    Members are read in memory and never extracted, so their names cannot reach the file system.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [m for m in archive.infolist() if not m.is_dir() and m.filename.lower().endswith(suffix)]
+            for member in sorted(members, key=lambda m: m.filename):
+                if Path(member.filename).name.startswith("._"):
+                    continue  # the resource forks that macOS adds
+                inside = Path(f"{path}!{member.filename}")
+                with archive.open(member) as stream:
+                    yield member.filename, decode(_read_bounded(stream, inside), inside)
+    except FileNotFoundError:
+        raise DataError("no such file", path=path) from None
+    except (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError) as error:
+        # RuntimeError is what zipfile raises for an encrypted member.
+        raise DataError(f"cannot be read as a zip archive: {error}", path=path) from None
+
+
+def decode(raw: bytes, path: Path, line: int | None = None) -> str:
+    """Decode UTF-8; DataError with the line of the first byte that is not."""
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1 if line is None else line
+        raise DataError(
+            f"byte 0x{raw[error.start]:02x} is not UTF-8", path=path, line=line, remedy="convert the file to UTF-8"
+        ) from None
+    return text.removeprefix("\ufeff") if line in (None, 1) else text
+
+
+def _read_bounded(stream: BinaryIO, path: Path) -> bytes:
+    raw = stream.read(TRANSCRIPT_LIMIT + 1)
+    if len(raw) > TRANSCRIPT_LIMIT:
+        raise DataError(
+            f"the transcript is larger than {TRANSCRIPT_LIMIT:,} bytes",
+            path=path,
+            remedy="split it, or leave it out",
+        )
+    return raw

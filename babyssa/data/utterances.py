@@ -1,0 +1,45 @@
+"""What every corpus reader yields: one utterance, as it was transcribed, with what is known about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """One utterance of a transcript, or one line of running text.
+
+    Parameters
+    ----------
+    text : str
+        The words, in the case of the source, without an end mark if `type` is known.
+    source : str
+        The file or dataset it was read from.
+    order : int
+        Its position in the transcript or the source.
+    type : str, optional
+        The utterance type in childes-db's terms ("question", "trail off", ...). None for running text,
+        whose end marks are written in it.
+    role : str, optional
+        The speaker's CHAT role ("Mother", "Target_Child", ...).
+    age : float, optional
+        The target child's age in days; None if the source does not say.
+    transcript : str
+        The transcript within the source.
+    collection : str, optional
+        The CHILDES collection ("Eng-NA", ...), where the source says.
+    """
+
+    text: str
+    source: str
+    order: int
+    type: str | None = None
+    role: str | None = None
+    age: float | None = None
+    transcript: str = ""
+    collection: str | None = None
+
+    @property
+    def is_transcribed(self) -> bool:
+        """Whether it comes from a transcript of speech rather than from running text."""
+        return self.type is not None
