@@ -1,0 +1,18 @@
+
+Read :mod:`babyssa.probing.scorers` first: it says how a sentence gets its score.
+"""
+
+from __future__ import annotations
+
+from babyssa.lazy import lazy_exports
+
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "babyssa.probing.suites": ["MinimalPair", "Paradigm", "Suite", "load_suite"],
+        "babyssa.probing.models": ["LoadedModel", "load_model"],
+        "babyssa.probing.scorers": ["SentenceScore", "score"],
+        "babyssa.probing.accuracy": ["ParadigmResult", "ProbeResult", "probe"],
+        "babyssa.probing.comparison": ["compare"],
+    },
+)

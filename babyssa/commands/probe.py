@@ -1,0 +1,212 @@
+"""``babyssa probe``, ``babyssa score`` and ``babyssa diagnose``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from babyssa.errors import ConfigError
+
+
+def probe(
+    model: str,
+    *,
+    suite: str = "packaged",
+    out: Path,
+    order: str | None = None,
+    method: str | None = None,
+    reduction: str | None = None,
+    paradigms: list[str] | None = None,
+    limit: int | None = None,
+    columns: list[str] | None = None,
+    variant: str | None = None,
+    seed: int | None = None,
+    batch_size: int | None = None,
+    device: str | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Score a suite of minimal pairs: is the grammatical sentence of each pair the more probable one?
+
+    Prints accuracy by paradigm; a tie counts one half. Writes DIR/summary.json and DIR/pairs.csv.
+
+    Parameters
+    ----------
+    model
+        a model folder or hub id, masked or causal
+    suite
+        'packaged', a file (.txt, .jsonl, .csv, .tsv), a folder of them, or a folder with manifest.yaml
+    out
+        the folder to write the result into
+    order
+        bad-first or good-first: the lines of a pair in .txt files, where no manifest states it
+    method
+        pll (default), pll-word-l2r or holistic for masked models, loglik for causal ones
+    reduction
+        sum (default) or mean over tokens; holistic is a mean
+    paradigms
+        only these paradigms
+    limit
+        only so many pairs of each paradigm, from the first
+    columns
+        columns or keys named otherwise, such as good=grammatical bad=ungrammatical
+    variant
+        name of the scoring function in comparisons (default: from the model folder's config.yaml)
+    seed
+        seed of the training run (default: from the model folder's config.yaml)
+    batch_size
+        rows in one forward pass (does not change scores)
+    device
+        cpu, cuda, cuda:1, ... (default: a GPU if there is one)
+    overwrite
+        replace an earlier result in DIR
+
+    Examples
+    --------
+    babyssa probe runs/ssa --out results/ssa
+    babyssa probe runs/ssa --suite Zorro/sentences/babyberta --order bad-first --out results/ssa-zorro
+    babyssa probe gpt2 --suite blimp.jsonl --method loglik --out results/gpt2
+    """
+    from babyssa.files import refuse_to_overwrite
+    from babyssa.probing.suites import load_suite
+
+    refuse_to_overwrite(out, ["summary.json", "pairs.csv"], overwrite)
+    loaded = load_suite(suite, order, _pairs_of_words(columns))
+
+    from babyssa import probing
+
+    result = probing.probe(
+        model,
+        loaded,
+        method=method,
+        reduction=reduction,
+        paradigms=paradigms,
+        limit=limit,
+        variant=variant,
+        seed=seed,
+        out=out,
+        overwrite=overwrite,
+        batch_size=batch_size,
+        device=device,
+    )
+    rows = [
+        (p.name, p.phenomenon, str(p.n_pairs), f"{100 * p.accuracy:.1f}", str(p.ties)) for p in result.paradigms
+    ]
+    ties = sum(p.ties for p in result.paradigms)
+    rows.append(("mean over paradigms", "", str(result.n_pairs), f"{100 * result.accuracy:.1f}", str(ties)))
+    print(f"{result.model} on {result.suite}, {result.method} ({result.reduction})")
+    print(_table(("paradigm", "phenomenon", "pairs", "accuracy %", "ties"), rows, right={2, 3, 4}, total=True))
+
+
+def score(
+    model: str,
+    *text: str,
+    method: str | None = None,
+    reduction: str | None = None,
+    json: bool = False,
+    batch_size: int | None = None,
+    device: str | None = None,
+) -> None:
+    """Score sentences, token by token, in nats (higher is better).
+
+    Parameters
+    ----------
+    model
+        a model folder or hub id, masked or causal
+    text
+        sentences; from standard input, one in a line, if none is given
+    method
+        pll (default), pll-word-l2r or holistic for masked models, loglik for causal ones
+    reduction
+        sum (default) or mean over tokens; holistic is a mean
+    json
+        print JSON instead of a table
+    batch_size
+        rows in one forward pass (does not change scores)
+    device
+        cpu, cuda, cuda:1, ... (default: a GPU if there is one)
+
+    Examples
+    --------
+    babyssa score runs/ssa "the dogs bark ." "the dogs barks ."
+    babyssa score gpt2 --json < sentences.txt
+    """
+    sentences = list(text) or _sentences_from_stdin()
+
+    from babyssa import probing
+    from babyssa.probing.scorers import choose_method
+
+    loaded = probing.load_model(model, device)
+    method, reduction = choose_method(loaded, method, reduction)
+    scores = probing.score(loaded, sentences, method=method, reduction=reduction, batch_size=batch_size)
+    if json:
+        from dataclasses import asdict
+        from json import dumps
+
+        result = {
+            "model": model,
+            "method": method,
+            "reduction": reduction,
+            "sentences": [asdict(s) for s in scores],
+        }
+        print(dumps(result, indent=2, ensure_ascii=False))
+        return
+    print(f"{model}, {method} ({reduction}), nats")
+    for sentence in scores:
+        rows = [(t, f"{v:.4f}") for t, v in zip(sentence.tokens, sentence.token_scores, strict=True)]
+        rows.append((reduction, f"{sentence.score:.4f}"))
+        print(f"\n{_printable(sentence.text)}")
+        print(_table(("token", "score"), rows, right={1}, total=True))
+
+
+def _sentences_from_stdin() -> list[str]:
+    import sys
+
+    from babyssa.console import say
+    from babyssa.errors import DataError
+    from babyssa.probing.suites import decode
+
+    if sys.stdin.isatty():
+        say("reading sentences from standard input, one in a line; end with Ctrl-D")
+    source = Path("standard input")
+    lines = decode(sys.stdin.buffer.read(), source).split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    if not lines:
+        raise DataError("no sentences", path=source, remedy="pass them as arguments or one in a line")
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            raise DataError("empty line", path=source, line=number, remedy="delete it")
+    return lines
+
+
+def _pairs_of_words(words: list[str] | None) -> dict[str, str]:
+    """``["good=a", "bad=b"]`` as a dict."""
+    pairs = {}
+    for word in words or []:
+        key, equals, value = word.partition("=")
+        if not (key and equals and value):
+            raise ConfigError(f"--columns takes words like good=NAME, not '{word}'")
+        pairs[key] = value
+    return pairs
+
+
+def _table(header: tuple[str, ...], rows: list[tuple[str, ...]], right: set[int], total: bool = False) -> str:
+    """Aligned columns, those in `right` to the right; a rule before the last row if it is a `total`."""
+    rows = [tuple(_printable(cell) for cell in row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+
+    def line(cells: tuple[str, ...]) -> str:
+        aligned = [
+            c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return "  ".join(aligned).rstrip()
+
+    rule = "  ".join("-" * width for width in widths)
+    lines = [line(header), rule, *map(line, rows)]
+    if total:
+        lines.insert(-1, rule)
+    return "\n".join(lines)
+
+
+def _printable(text: str) -> str:
+    """Text of a file, with control characters made harmless for a terminal."""
+    return "".join(c if c.isprintable() else " " for c in text)

@@ -1,0 +1,211 @@
+"""Probing: how often a model scores the grammatical member of a minimal pair higher, by paradigm."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from babyssa.console import progress
+from babyssa.errors import DataError
+from babyssa.files import atomic_write, refuse_to_overwrite, versions, write_json
+from babyssa.probing.models import LoadedModel, as_loaded, encode, weights_sha256
+from babyssa.probing.scorers import choose_method, reduce, token_scores
+from babyssa.probing.suites import Paradigm, Suite, load_suite, read_text
+
+SUMMARY, PAIRS = "summary.json", "pairs.csv"
+
+
+@dataclass(frozen=True)
+class ParadigmResult:
+    """Accuracy on one paradigm: the share of pairs decided right, an exact tie counting one half."""
+
+    name: str
+    phenomenon: str
+    n_pairs: int
+    accuracy: float
+    ties: int
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """What a model scored on a suite.
+
+    ``accuracy`` is the mean over paradigms, in 0..1. ``scores`` holds an array ``(pairs, 2)`` for each
+    paradigm: the scores of the good and of the bad member, in nats.
+    """
+
+    model: str
+    variant: str
+    seed: int | None
+    suite: str
+    suite_sha256: str
+    model_sha256: str
+    method: str
+    reduction: str
+    n_pairs: int
+    accuracy: float
+    paradigms: tuple[ParadigmResult, ...]
+    versions: dict[str, str]
+    scores: dict[str, np.ndarray] = field(repr=False, compare=False)
+
+    def summary(self) -> dict[str, Any]:
+        """The content of summary.json: all but the scores."""
+        return {key: value for key, value in asdict(self).items() if key != "scores"}
+
+
+def probe(
+    model: Any,
+    suite: Suite | str | Path,
+    *,
+    order: str | None = None,
+    method: str | None = None,
+    reduction: str | None = None,
+    paradigms: Iterable[str] | None = None,
+    limit: int | None = None,
+    variant: str | None = None,
+    seed: int | None = None,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    batch_size: int | None = None,
+    device: str | None = None,
+) -> ProbeResult:
+    """Score every minimal pair of a suite with a model.
+
+    Parameters
+    ----------
+    model : str, Path, LoadedModel or (model, tokenizer)
+        A masked or causal language model. One in memory may be in training: its mode is put back.
+    suite : Suite, str or Path
+        What :func:`babyssa.probing.load_suite` returns or takes (``packaged`` for the packaged suite).
+    order : {"bad-first", "good-first"}, optional
+        Order of the lines of a pair, for suites in plain text.
+    method, reduction : str, optional
+        See :func:`babyssa.probing.score`.
+    paradigms : iterable of str, optional
+        Only these.
+    limit : int, optional
+        Only so many pairs of each paradigm, from the first.
+    variant : str, optional
+        Name of the model's scoring function in comparisons; if not given, ``variant`` in the model folder's
+        config.yaml, else the model's name.
+    seed : int, optional
+        Seed of the training run; if not given, ``seed`` in the model folder's config.yaml, else None.
+    out : str or Path, optional
+        Folder to write summary.json and pairs.csv into.
+    overwrite : bool
+        Whether a result that is already there may be replaced.
+    batch_size, device
+        See :func:`babyssa.probing.score`.
+
+    Returns
+    -------
+    ProbeResult
+
+    Raises
+    ------
+    OutputExistsError
+        If `out` holds a result already and `overwrite` is false.
+    ConfigError, DataError, ModelError
+        As ``load_suite`` and ``score``; nothing is scored if a sentence of the suite cannot be.
+    """
+    if out is not None:
+        refuse_to_overwrite(Path(out), [SUMMARY, PAIRS], overwrite)
+    if not isinstance(suite, Suite):
+        suite = load_suite(suite, order)
+    suite = suite.select(paradigms, limit)
+    loaded = as_loaded(model, device=device)
+    method, reduction = choose_method(loaded, method, reduction)
+    variant, seed = _identity(loaded, variant, seed)
+    for paradigm in suite.paradigms:
+        _encode(loaded, paradigm)
+    scores = {
+        paradigm.name: _score_pairs(loaded, paradigm, method, reduction, batch_size)
+        for paradigm in progress(suite.paradigms, "probing")
+    }
+    results = tuple(_judge(paradigm, scores[paradigm.name]) for paradigm in suite.paradigms)
+    result = ProbeResult(
+        model=loaded.name,
+        variant=variant,
+        seed=seed,
+        suite=suite.name,
+        suite_sha256=suite.sha256,
+        model_sha256=weights_sha256(loaded.model),
+        method=method,
+        reduction=reduction,
+        n_pairs=suite.n_pairs,
+        accuracy=sum(r.accuracy for r in results) / len(results),
+        paradigms=results,
+        versions=versions(),
+        scores=scores,
+    )
+    if out is not None:
+        _write(result, suite, Path(out))
+    return result
+
+
+def _encode(loaded: LoadedModel, paradigm: Paradigm) -> tuple[list[str], list]:
+    """The sentences of a paradigm, good and bad in turn, and their encodings."""
+    sentences, encodings = [], []
+    for pair in paradigm.pairs:
+        where = {"path": paradigm.path, "line": pair.line}
+        for sentence in (pair.good, pair.bad):
+            sentences.append(sentence)
+            encodings.append(encode(loaded, sentence, where))
+    return sentences, encodings
+
+
+def _score_pairs(
+    loaded: LoadedModel, paradigm: Paradigm, method: str, reduction: str, batch_size: int | None
+) -> np.ndarray:
+    """Scores ``(pairs, 2)`` of good and bad members."""
+    sentences, encodings = _encode(loaded, paradigm)
+    scores = [reduce(v, reduction) for v in token_scores(loaded, sentences, encodings, method, batch_size)]
+    return np.array(scores).reshape(-1, 2)
+
+
+def _judge(paradigm: Paradigm, scores: np.ndarray) -> ParadigmResult:
+    good, bad = scores.T
+    ties = int((good == bad).sum())
+    accuracy = (int((good > bad).sum()) + ties / 2) / len(scores)
+    return ParadigmResult(paradigm.name, paradigm.phenomenon, len(scores), accuracy, ties)
+
+
+def _identity(loaded: LoadedModel, variant: str | None, seed: int | None) -> tuple[str, int | None]:
+    """Variant and seed: as given, else from the config.yaml that training wrote, else the name and None."""
+    path = Path(loaded.name) / "config.yaml"
+    recorded: dict[str, Any] = {}
+    if path.is_file() and (variant is None or seed is None):
+        import yaml
+
+        try:
+            recorded = yaml.safe_load(read_text(path)) or {}
+        except yaml.YAMLError:
+            recorded = None
+        if not isinstance(recorded, dict):
+            raise DataError("broken YAML", path=path, remedy="mend it, or pass --variant and --seed")
+    if variant is None:
+        variant = str(recorded.get("variant") or Path(loaded.name).name)
+    if seed is None:
+        seed = recorded.get("seed")
+        if not isinstance(seed, int | None) or isinstance(seed, bool):
+            raise DataError(f"seed '{seed}' is not a whole number", path=path, remedy="mend it, or pass --seed")
+    return variant, seed
+
+
+def _write(result: ProbeResult, suite: Suite, out: Path) -> None:
+    # The summary comes last and an old one goes first: where there is a summary, its pairs are complete.
+    (out / SUMMARY).unlink(missing_ok=True)
+    with atomic_write(out / PAIRS) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["paradigm", "pair", "good", "bad", "score_good", "score_bad"])
+        for paradigm in suite.paradigms:
+            for index, (pair, (good, bad)) in enumerate(
+                zip(paradigm.pairs, result.scores[paradigm.name].tolist(), strict=True)
+            ):
+                writer.writerow([paradigm.name, index, pair.good, pair.bad, repr(good), repr(bad)])
+    write_json(out / SUMMARY, result.summary())

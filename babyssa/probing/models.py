@@ -1,0 +1,349 @@
+"""Loading a masked or causal language model with its tokenizer, and turning sentences into its token ids."""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+import transformers
+from torch import nn
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+)
+
+import babyssa.attention  # noqa: F401  (registers checkpoints whose attention has another scoring)
+from babyssa.errors import BabySSAError, ConfigError, DataError, ModelError
+
+Kind = Literal["masked", "causal"]
+
+_WEIGHTS = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
+_VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model")
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A language model, its tokenizer, and what kind of model it is.
+
+    ``name`` is the folder or hub id it came from; ``max_tokens`` is the longest sequence it takes, special
+    tokens included (None if it has no limit).
+    """
+
+    model: Any
+    tokenizer: Any
+    kind: Kind
+    name: str
+    max_tokens: int | None
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model's parameters are."""
+        return next(self.model.parameters()).device
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One sentence as a model sees it.
+
+    Attributes
+    ----------
+    ids : tuple of int
+        Token ids with special tokens.
+    inside : tuple of int
+        Positions in `ids` of the sentence's own tokens.
+    words : tuple of int or None
+        For each position in `inside` the number of the word that it belongs to: a word is a pre-token of the
+        tokenizer (for byte-level BPE a run of letters, of digits or of other signs). None if it cannot say.
+    """
+
+    ids: tuple[int, ...]
+    inside: tuple[int, ...]
+    words: tuple[int, ...] | None
+
+
+def load_model(name: str | Path, device: str | torch.device | None = None) -> LoadedModel:
+    """Load any masked or causal language model that transformers can load, in float32 and in eval mode.
+
+    Parameters
+    ----------
+    name : str or Path
+        A folder in save_pretrained format (with the tokenizer in it), or a hub id.
+    device : str or torch.device, optional
+        Where to put it; a GPU if there is one, else the CPU.
+
+    Returns
+    -------
+    LoadedModel
+
+    Raises
+    ------
+    ModelError
+        If the folder is missing or incomplete, the checkpoint lacks weights, the model is neither masked nor
+        causal, or the tokenizer does not fit it.
+    ConfigError
+        If there is no such device.
+    """
+    folder = Path(name)
+    if folder.is_dir():
+        _check_folder(folder)
+    elif folder.exists() or not _may_be_hub_id(str(name)):
+        what = "is a file, not a model folder" if folder.exists() else "no such model folder"
+        raise ModelError(what, path=folder, remedy="pass a folder written by save_pretrained, or a hub id")
+    with _quiet_transformers():
+        config = _attempt(name, AutoConfig.from_pretrained, name)
+        kind = _kind_of(config, name)
+        tokenizer = _attempt(name, AutoTokenizer.from_pretrained, name)
+        auto = AutoModelForMaskedLM if kind == "masked" else AutoModelForCausalLM
+        model, report = _attempt(
+            name, auto.from_pretrained, name, config=config, dtype=torch.float32, output_loading_info=True
+        )
+    missing = sorted(report["missing_keys"])
+    if missing:
+        shown = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
+        raise ModelError(
+            f"the checkpoint lacks {len(missing)} of the model's weights ({shown})",
+            path=name,
+            remedy="save the model with its language-model head",
+        )
+    try:
+        model.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    except (RuntimeError, AssertionError) as error:
+        raise ConfigError(
+            f"cannot use device '{device}': {str(error).splitlines()[0]}", remedy="use cpu"
+        ) from None
+    model.eval()
+    return as_loaded((model, tokenizer), name=str(name))
+
+
+def as_loaded(model: Any, *, name: str | None = None, device: str | torch.device | None = None) -> LoadedModel:
+    """A LoadedModel from a LoadedModel, a (model, tokenizer) pair in memory, or a folder or hub id.
+
+    A model in memory is used as it is, where it is: neither its device nor its mode is changed.
+
+    Raises
+    ------
+    ModelError
+        As :func:`load_model`.
+    """
+    if isinstance(model, LoadedModel):
+        return model
+    if isinstance(model, (str, Path)):
+        return load_model(model, device)
+    model, tokenizer = model
+    name = name or model.config.name_or_path or type(model).__name__
+    kind = _kind_of(model.config, name, type(model).__name__)
+    embeddings = model.get_input_embeddings().num_embeddings
+    if len(tokenizer) > embeddings:
+        raise ModelError(
+            f"the tokenizer has {len(tokenizer)} tokens but the model only {embeddings} embeddings",
+            path=name,
+            remedy="use the tokenizer that the model was trained with",
+        )
+    if kind == "masked" and tokenizer.mask_token_id is None:
+        raise ModelError("the tokenizer has no mask token", path=name, remedy="set its mask_token and save it")
+    return LoadedModel(model, tokenizer, kind, name, _max_tokens(model, tokenizer))
+
+
+def weights_sha256(model: nn.Module) -> str:
+    """Hash of a model's state dict: names, types, shapes and values, the same in memory and from any file."""
+    digest = hashlib.sha256()
+    for key, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{key} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Eval mode, no gradients and no autocast within the block; every module's mode is put back after it."""
+    training = [module for module in model.modules() if module.training]
+    device = next(model.parameters()).device.type
+    model.eval()
+    try:
+        # Not inference_mode: a tensor that a module caches there could not be trained with afterwards.
+        with torch.no_grad(), torch.autocast(device, enabled=False):
+            yield
+    finally:
+        for module in training:
+            module.training = True
+
+
+def encode(loaded: LoadedModel, sentence: str, where: dict[str, Any] | None = None) -> Encoding:
+    """The token ids of one sentence, for a masked model framed by its special tokens, for a causal one by bos.
+
+    A special token written out in the sentence (``<mask>``) is read as the characters that it is made of.
+
+    Parameters
+    ----------
+    loaded : LoadedModel
+        The model that will read it.
+    sentence : str
+        Any text.
+    where : dict, optional
+        ``path`` and ``line`` of the sentence for error messages.
+
+    Raises
+    ------
+    DataError
+        If the sentence is empty, not valid Unicode, too long for the model, or cannot be represented.
+    ModelError
+        If a causal model's tokenizer has neither bos nor eos, so that nothing predicts the first token.
+    """
+    where = where or {}
+    tokenizer = loaded.tokenizer
+    quoted = f"'{sentence if len(sentence) <= 60 else sentence[:57] + '...'}'"
+    try:
+        sentence.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"sentence {sentence!a} is not valid Unicode (character {error.start + 1})", **where
+        ) from None
+    masked = loaded.kind == "masked"
+    encoded = tokenizer(
+        sentence,
+        add_special_tokens=masked,
+        split_special_tokens=True,
+        return_special_tokens_mask=True,
+        return_offsets_mapping=tokenizer.is_fast,
+        padding=False,
+        truncation=False,
+        verbose=False,
+    )
+    ids = list(encoded["input_ids"])
+    added = encoded["special_tokens_mask"] if masked else [0] * len(ids)
+    inside = [position for position, special in enumerate(added) if not special]
+    forbidden = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    for position in inside:
+        if ids[position] in forbidden:
+            token = tokenizer.convert_ids_to_tokens(ids[position])
+            raise DataError(f"sentence {quoted} is read as containing the special token {token}", **where)
+    if not inside:
+        raise DataError(f"sentence {quoted} has no tokens", **where)
+    words = None
+    if tokenizer.is_fast:
+        dropped = _dropped(sentence, [encoded["offset_mapping"][i] for i in inside])
+        if dropped:
+            raise DataError(
+                f"sentence {quoted}: the tokenizer drops {dropped!a}",
+                **where,
+                remedy="use a tokenizer with an unknown token or the whole byte alphabet",
+            )
+        words = tuple(encoded.word_ids()[i] for i in inside)
+    if not masked:
+        start = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
+        if start is None:
+            raise ModelError(
+                "the tokenizer has neither a bos nor an eos token, which the first token is conditioned on",
+                path=loaded.name,
+                remedy="set its bos_token and save it",
+            )
+        ids, inside = [start, *ids], [i + 1 for i in inside]
+    if loaded.max_tokens is not None and len(ids) > loaded.max_tokens:
+        raise DataError(
+            f"sentence {quoted} is {len(ids)} tokens long, but the model takes {loaded.max_tokens}",
+            **where,
+            remedy="shorten or drop it",
+        )
+    return Encoding(tuple(ids), tuple(inside), words)
+
+
+def _dropped(sentence: str, offsets: list[tuple[int, int]]) -> str:
+    """Letters, digits and signs that no token covers, as when a vocabulary lacks them and an unknown token."""
+    covered = {index for start, end in offsets for index in range(start, end)}
+    return "".join(
+        c for index, c in enumerate(sentence) if index not in covered and unicodedata.category(c)[0] in "LNPS"
+    )
+
+
+def _kind_of(config: Any, name: str | Path, architecture: str | None = None) -> Kind:
+    """Masked or causal: by the class that was saved, else by what transformers has for the model type."""
+    saved = [architecture] if architecture else list(getattr(config, "architectures", None) or [])
+    masked, causal = (
+        {name for names in mapping.values() for name in ([names] if isinstance(names, str) else names)}
+        for mapping in (MODEL_FOR_MASKED_LM_MAPPING_NAMES, MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
+    )
+    if getattr(config, "is_encoder_decoder", False):
+        raise ModelError("an encoder-decoder is neither a masked nor a causal model", path=name)
+    for class_name in saved:
+        if class_name.endswith("ForMaskedLM") or (class_name in masked and class_name not in causal):
+            return "masked"
+        if class_name.endswith(("ForCausalLM", "LMHeadModel")) or class_name in causal:
+            return "causal"
+    if config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not getattr(config, "is_decoder", False):
+        return "masked"
+    if config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        return "causal"
+    raise ModelError(f"a '{config.model_type}' model is neither a masked nor a causal language model", path=name)
+
+
+def _max_tokens(model: nn.Module, tokenizer: Any) -> int | None:
+    """The longest sequence that both the model's positions and the tokenizer's own limit allow."""
+    positions = getattr(model.config, "max_position_embeddings", None)
+    for name, module in model.named_modules():
+        # RoBERTa and its kin count positions from padding_idx + 1.
+        is_table = name.endswith("position_embeddings") and isinstance(module, nn.Embedding)
+        if is_table and module.padding_idx is not None:
+            positions = module.num_embeddings - module.padding_idx - 1
+    limits = [
+        limit for limit in (positions, tokenizer.model_max_length) if limit is not None and 0 < limit < 10**9
+    ]
+    return int(min(limits)) if limits else None
+
+
+def _check_folder(folder: Path) -> None:
+    for what, names in (("config.json", ("config.json",)), ("weights", _WEIGHTS), ("tokenizer", _VOCABULARIES)):
+        if not any(any(folder.glob(pattern)) for pattern in names):
+            label = what if what in names else f"{what} ({names[0]})"
+            raise ModelError(
+                f"incomplete model folder: no {label}",
+                path=folder,
+                remedy="save model and tokenizer with save_pretrained",
+            )
+
+
+def _may_be_hub_id(name: str) -> bool:
+    parts = name.split("/")
+    return len(parts) <= 2 and all(part and not part.startswith((".", "~")) for part in parts)
+
+
+def _attempt(name: str | Path, function: Any, *arguments: Any, **options: Any) -> Any:
+    """Call a loading function; whatever it raises becomes one line that names the model."""
+    try:
+        return function(*arguments, **options)
+    except BabySSAError:
+        raise
+    except Exception as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        said = lines[0] if lines else type(error).__name__
+        if "ignore_mismatched_sizes" in said:
+            said = "config.json does not describe the weights: shapes differ"
+        raise ModelError(
+            f"cannot be loaded: {said}", path=name, remedy="check that it is a complete transformers model"
+        ) from error
+
+
+@contextmanager
+def _quiet_transformers() -> Iterator[None]:
+    """No load reports and bars: what is wrong with a checkpoint is raised, not logged."""
+    logging = transformers.utils.logging
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
