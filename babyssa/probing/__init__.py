@@ -1,3 +1,4 @@
+"""Minimal-pair suites, sentence scores, probing, diagnostic classifiers and comparison statistics.
 
 Read :mod:`babyssa.probing.scorers` first: it says how a sentence gets its score.
 """
