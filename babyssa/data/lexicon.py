@@ -10,7 +10,7 @@ verbs, adjectives and prepositions list the kinds, or single nouns, that plausib
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,12 +28,17 @@ FRAMES = ("intransitive", "transitive", "ditransitive", "optional", "locative")
 
 @dataclass(frozen=True)
 class Noun:
-    """A common noun. A mass noun has no plural; `gender` is set where the word itself fixes it."""
+    """A common noun.
+
+    A mass noun has no plural; `gender` is set where the word itself fixes it; a `relational` noun ("brother")
+    wants a possessor ("my brother").
+    """
 
     singular: str
     kind: str
     plural: str | None = None
     gender: str | None = None
+    relational: bool = False
 
     @property
     def countable(self) -> bool:
@@ -196,6 +201,7 @@ class Lexicon:
         countable: bool | None = None,
         distinct_plural: bool | None = None,
         gender: str | None = None,
+        relational: bool | None = None,
     ) -> tuple[Noun, ...]:
         """The nouns that are of the kinds, or are the nouns, listed in `of`, in the order of the file.
 
@@ -205,7 +211,7 @@ class Lexicon:
         ----------
         of : iterable of str
             Kinds and singulars.
-        countable, distinct_plural : bool, optional
+        countable, distinct_plural, relational : bool, optional
             Only nouns for which the property of that name has this value.
         gender : str, optional
             Only nouns whose gender is fixed to this one.
@@ -214,11 +220,15 @@ class Lexicon:
         return tuple(
             noun
             for noun in self.nouns
-            if (noun.kind in wanted or (noun.singular in wanted and noun.singular not in self.kinds))
+            if self._is_of(noun, wanted)
             and countable in (None, noun.countable)
             and distinct_plural in (None, noun.distinct_plural)
             and gender in (None, noun.gender)
+            and relational in (None, noun.relational)
         )
+
+    def _is_of(self, noun: Noun, wanted: Collection[str]) -> bool:
+        return noun.kind in wanted or (noun.singular in wanted and noun.singular not in self.kinds)
 
     def nouns_of(self, *kinds: str, **conditions) -> tuple[Noun, ...]:
         """:meth:`select` with the kinds as arguments: ``nouns_of("food", "drink", countable=False)``."""
@@ -249,11 +259,11 @@ class Lexicon:
 
     def adjectives_of(self, noun: Noun) -> tuple[Adjective, ...]:
         """The adjectives that plausibly describe the noun."""
-        return tuple(a for a in self.adjectives if noun in self.select(a.of))
+        return tuple(a for a in self.adjectives if self._is_of(noun, a.of))
 
     def prepositions_of(self, place: Noun) -> tuple[Preposition, ...]:
         """The prepositions that plausibly take the noun as their place."""
-        return tuple(p for p in self.prepositions if place in self.select(p.of))
+        return tuple(p for p in self.prepositions if self._is_of(place, p.of))
 
     def determiners_of(self, number: str) -> tuple[Determiner, ...]:
         """The determiners that mark that number, and so not "the"."""
