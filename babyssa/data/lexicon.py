@@ -21,6 +21,9 @@ import yaml
 from babyssa.errors import DataError, nearest
 from babyssa.resources import resource
 
+# The safe loader in C where PyYAML was built with it: ten times faster, the same result.
+_SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
 GENDERS = ("male", "female", "neuter")
 NUMBERS = ("singular", "plural")
 FRAMES = ("intransitive", "transitive", "ditransitive", "optional", "locative")
@@ -326,7 +329,7 @@ def load_lexicon(path: str | Path | None = None) -> Lexicon:
 def read_yaml_mapping(path: Path) -> dict:
     """Read a YAML file whose top level is a mapping; DataError with the line where it breaks off."""
     try:
-        raw = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        raw = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=_SafeLoader)
     except FileNotFoundError:
         raise DataError("no such file", path=path) from None
     except UnicodeDecodeError as error:
