@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from babyssa.errors import ConfigError
@@ -15,9 +16,9 @@ def probe(
     order: str | None = None,
     method: str | None = None,
     reduction: str | None = None,
-    paradigms: list[str] | None = None,
+    paradigms: list[str] = (),
     limit: int | None = None,
-    columns: list[str] | None = None,
+    columns: list[str] = (),
     variant: str | None = None,
     seed: int | None = None,
     batch_size: int | None = None,
@@ -78,7 +79,7 @@ def probe(
         loaded,
         method=method,
         reduction=reduction,
-        paradigms=paradigms,
+        paradigms=paradigms or None,
         limit=limit,
         variant=variant,
         seed=seed,
@@ -87,11 +88,9 @@ def probe(
         batch_size=batch_size,
         device=device,
     )
-    rows = [
-        (p.name, p.phenomenon, str(p.n_pairs), f"{100 * p.accuracy:.1f}", str(p.ties)) for p in result.paradigms
-    ]
+    rows = [(p.name, p.phenomenon, str(p.n_pairs), _percent(p.accuracy), str(p.ties)) for p in result.paradigms]
     ties = sum(p.ties for p in result.paradigms)
-    rows.append(("mean over paradigms", "", str(result.n_pairs), f"{100 * result.accuracy:.1f}", str(ties)))
+    rows.append(("mean over paradigms", "", str(result.n_pairs), _percent(result.accuracy), str(ties)))
     print(f"{result.model} on {result.suite}, {result.method} ({result.reduction})")
     print(_table(("paradigm", "phenomenon", "pairs", "accuracy %", "ties"), rows, right={2, 3, 4}, total=True))
 
@@ -157,6 +156,80 @@ def score(
         print(_table(("token", "score"), rows, right={1}, total=True))
 
 
+def diagnose(
+    model: str,
+    *,
+    task: str = "subject-number",
+    folds: int = 5,
+    seed: int = 0,
+    out: Path | None = None,
+    device: str | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Read a grammatical feature off the hidden states of each layer with a linear classifier.
+
+    The task subject-number is the number of the subject's head, read before the verb, across a prepositional
+    phrase whose noun has a number of its own. Prints, by layer: accuracy on nouns that the classifier was not
+    trained on, accuracy on nouns that it was, accuracy on a control task (random labels for each noun), and
+    selectivity (the second less the third).
+
+    Parameters
+    ----------
+    model
+        a model folder or hub id, masked or causal
+    task
+        what to read: subject-number
+    folds
+        number of cross-validation folds
+    seed
+        seed of the sentences, the folds and the control labels
+    out
+        a folder to write diagnostic.json and diagnostic.csv into
+    device
+        cpu, cuda, cuda:1, ... (default: a GPU if there is one)
+    overwrite
+        replace an earlier result in DIR
+
+    Examples
+    --------
+    babyssa diagnose runs/ssa
+    babyssa diagnose runs/ssa --out results/ssa-number
+    """
+    from babyssa import probing
+
+    result = probing.diagnose(
+        model, task=task, folds=folds, seed=seed, out=out, overwrite=overwrite, device=device
+    )
+    rows = [
+        (
+            "embeddings" if layer.layer == 0 else str(layer.layer),
+            _percent(layer.accuracy),
+            f"{_percent(layer.accuracy_low)}-{_percent(layer.accuracy_high)}",
+            _percent(layer.accuracy_seen_words),
+            _percent(layer.control_accuracy),
+            _percent(layer.selectivity),
+            f"{_percent(layer.selectivity_low)} to {_percent(layer.selectivity_high)}",
+        )
+        for layer in result.layers
+    ]
+    print(f"{result.model}, {result.task}: {result.n_sentences} sentences, {result.n_items} nouns, {folds} folds")
+    header = (
+        "layer",
+        "unseen nouns %",
+        "95% over folds",
+        "seen nouns %",
+        "control %",
+        "selectivity",
+        "95% over folds",
+    )
+    print(_table(header, rows, right={1, 2, 3, 4, 5, 6}))
+    print(f"majority baseline {_percent(result.majority_accuracy)} %")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
 def _sentences_from_stdin() -> list[str]:
     import sys
 
@@ -178,10 +251,10 @@ def _sentences_from_stdin() -> list[str]:
     return lines
 
 
-def _pairs_of_words(words: list[str] | None) -> dict[str, str]:
+def _pairs_of_words(words: Iterable[str]) -> dict[str, str]:
     """``["good=a", "bad=b"]`` as a dict."""
     pairs = {}
-    for word in words or []:
+    for word in words:
         key, equals, value = word.partition("=")
         if not (key and equals and value):
             raise ConfigError(f"--columns takes words like good=NAME, not '{word}'")

@@ -14,6 +14,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "babyssa.probing.models": ["LoadedModel", "load_model"],
         "babyssa.probing.scorers": ["SentenceScore", "score"],
         "babyssa.probing.accuracy": ["ParadigmResult", "ProbeResult", "probe"],
+        "babyssa.probing.diagnostic": ["DiagnosticResult", "diagnose"],
         "babyssa.probing.comparison": ["compare"],
     },
 )

@@ -120,7 +120,7 @@ def probe(
     suite = suite.select(paradigms, limit)
     loaded = as_loaded(model, device=device)
     method, reduction = choose_method(loaded, method, reduction)
-    variant, seed = _identity(loaded, variant, seed)
+    variant, seed = identity(loaded, variant, seed)
     for paradigm in suite.paradigms:
         _encode(loaded, paradigm)
     scores = {
@@ -175,7 +175,7 @@ def _judge(paradigm: Paradigm, scores: np.ndarray) -> ParadigmResult:
     return ParadigmResult(paradigm.name, paradigm.phenomenon, len(scores), accuracy, ties)
 
 
-def _identity(loaded: LoadedModel, variant: str | None, seed: int | None) -> tuple[str, int | None]:
+def identity(loaded: LoadedModel, variant: str | None = None, seed: int | None = None) -> tuple[str, int | None]:
     """Variant and seed: as given, else from the config.yaml that training wrote, else the name and None."""
     path = Path(loaded.name) / "config.yaml"
     recorded: dict[str, Any] = {}

@@ -102,12 +102,18 @@ def load_model(name: str | Path, device: str | torch.device | None = None) -> Lo
         what = "is a file, not a model folder" if folder.exists() else "no such model folder"
         raise ModelError(what, path=folder, remedy="pass a folder written by save_pretrained, or a hub id")
     with _quiet_transformers():
-        config = _attempt(name, AutoConfig.from_pretrained, name)
+        config = _attempt(name, AutoConfig.from_pretrained, name, trust_remote_code=False)
         kind = _kind_of(config, name)
-        tokenizer = _attempt(name, AutoTokenizer.from_pretrained, name)
+        tokenizer = _attempt(name, AutoTokenizer.from_pretrained, name, trust_remote_code=False)
         auto = AutoModelForMaskedLM if kind == "masked" else AutoModelForCausalLM
         model, report = _attempt(
-            name, auto.from_pretrained, name, config=config, dtype=torch.float32, output_loading_info=True
+            name,
+            auto.from_pretrained,
+            name,
+            config=config,
+            dtype=torch.float32,
+            output_loading_info=True,
+            trust_remote_code=False,
         )
     missing = sorted(report["missing_keys"])
     if missing:
@@ -229,8 +235,8 @@ def encode(loaded: LoadedModel, sentence: str, where: dict[str, Any] | None = No
         if ids[position] in forbidden:
             token = tokenizer.convert_ids_to_tokens(ids[position])
             raise DataError(f"sentence {quoted} is read as containing the special token {token}", **where)
-    if not inside:
-        raise DataError(f"sentence {quoted} has no tokens", **where)
+    if not inside or not sentence.strip():
+        raise DataError(f"sentence {quoted} is empty: it has no words", **where)
     words = None
     if tokenizer.is_fast:
         dropped = _dropped(sentence, [encoded["offset_mapping"][i] for i in inside])

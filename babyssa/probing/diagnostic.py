@@ -1,0 +1,356 @@
+"""Diagnostic classifiers: can a linear classifier read a grammatical feature off the hidden states of a layer?
+
+The task so far is ``subject-number``: in "the dogs near the tree ___ big .", read the number of the subject's
+head ("dogs") off the hidden state of the last token before the verb, which belongs to a noun whose own number
+is crossed with that of the head. The verb itself is never shown: a masked model sees the mask in its place, a
+causal model only what stands before it.
+
+A classifier may know the words rather than the feature (Hewitt & Liang 2019, arXiv 1909.03368), so two
+things are reported beside each other. ``accuracy`` is on sentences whose head nouns no training sentence has,
+in either number. ``selectivity`` is, where train and test share their nouns, the accuracy on the task less the
+accuracy on a control task: the same classifier, the same states, but labels drawn at random for each form of
+each head noun, which can be learned only word by word.
+
+The embeddings (layer 0) stand for the token before the gap alone, so they should be at chance.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from babyssa.console import progress
+from babyssa.data.lexicon import Lexicon, load_lexicon
+from babyssa.errors import ConfigError, ModelError, nearest
+from babyssa.files import atomic_write, refuse_to_overwrite, versions, write_json
+from babyssa.probing.accuracy import identity
+from babyssa.probing.models import LoadedModel, as_loaded, encode, evaluating, weights_sha256
+from babyssa.probing.statistics import t_interval
+
+RESULT, TABLE = "diagnostic.json", "diagnostic.csv"
+
+_TOKENS_PER_BATCH = 4096
+
+
+@dataclass(frozen=True)
+class Example:
+    """A sentence with its verb cut out, and what is to be read off the token before the gap.
+
+    Attributes
+    ----------
+    before, verb, after : str
+        The sentence in three parts; `verb` only says what is cut out.
+    label : int
+        The class to be read (0 singular, 1 plural).
+    word : str
+        The form that carries the feature; control labels are drawn by it.
+    item : str
+        The lexical item of `word`, never in train and test at once where unseen words are tested.
+    frame : int
+        Which of the item's frames this is: the fold that holds it out where words are shared.
+    """
+
+    before: str
+    verb: str
+    after: str
+    label: int
+    word: str
+    item: str
+    frame: int
+
+
+@dataclass(frozen=True)
+class LayerResult:
+    """One layer (0 is the embeddings): means over folds, with 95% t intervals over folds.
+
+    ``selectivity`` is ``accuracy_seen_words`` less ``control_accuracy``.
+    """
+
+    layer: int
+    accuracy: float
+    accuracy_low: float
+    accuracy_high: float
+    accuracy_seen_words: float
+    control_accuracy: float
+    selectivity: float
+    selectivity_low: float
+    selectivity_high: float
+
+
+@dataclass(frozen=True)
+class DiagnosticResult:
+    """What can be read off each layer of a model; accuracies in 0..1."""
+
+    model: str
+    variant: str
+    model_seed: int | None
+    model_sha256: str
+    task: str
+    n_sentences: int
+    n_items: int
+    folds: int
+    seed: int
+    majority_accuracy: float
+    layers: tuple[LayerResult, ...]
+    versions: dict[str, str]
+
+
+def subject_number(lexicon: Lexicon, frames: int, rng: np.random.Generator) -> list[Example]:
+    """Number of the subject's head across a prepositional phrase.
+
+    Every head noun gets `frames` frames (preposition, second noun, adjective), and every frame is used with
+    all four combinations of the two nouns' numbers, so that neither says anything about the other.
+    """
+
+    def choose(options: Sequence[Any]) -> Any:
+        return options[int(rng.integers(len(options)))]
+
+    places = [n for n in lexicon.nouns if n.distinct_plural and lexicon.prepositions_of(n)]
+    examples = []
+    for head in lexicon.nouns:
+        if not head.distinct_plural or not lexicon.adjectives_of(head):
+            continue
+        for frame in range(frames):
+            place = choose([p for p in places if p != head])
+            preposition = choose(lexicon.prepositions_of(place)).word
+            adjective = choose(lexicon.adjectives_of(head)).word
+            for label, number in enumerate(("singular", "plural")):
+                for other in ("singular", "plural"):
+                    word = head.form(number)
+                    before = f"the {word} {preposition} the {place.form(other)}"
+                    examples.append(Example(before, "is", f"{adjective} .", label, word, head.singular, frame))
+    return examples
+
+
+TASKS: dict[str, Callable[[Lexicon, int, np.random.Generator], list[Example]]] = {"subject-number": subject_number}
+
+
+def diagnose(
+    model: Any,
+    *,
+    task: str = "subject-number",
+    folds: int = 5,
+    seed: int = 0,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    device: str | None = None,
+) -> DiagnosticResult:
+    """Train and test a logistic regression on the hidden states of each layer, with controls.
+
+    Parameters
+    ----------
+    model : str, Path, LoadedModel or (model, tokenizer)
+        A masked or causal language model.
+    task : {"subject-number"}
+        What is read; see the module's docstring.
+    folds : int
+        Number of cross-validation folds, at least 2.
+    seed : int
+        Seed of the sentences, the folds and the control labels.
+    out : str or Path, optional
+        Folder to write diagnostic.json and diagnostic.csv into.
+    overwrite : bool
+        Whether a result that is already there may be replaced.
+    device : str, optional
+        Where to run a model that is loaded here.
+
+    Returns
+    -------
+    DiagnosticResult
+        One :class:`LayerResult` for each layer, from the embeddings up.
+
+    Raises
+    ------
+    ConfigError
+        If the task is unknown or there are fewer than 2 folds.
+    ModelError
+        If the model cannot be loaded, does not give hidden states, or has a tokenizer that splits too many of
+        the nouns to be used.
+    OutputExistsError
+        If `out` holds a result already and `overwrite` is false.
+    """
+    if task not in TASKS:
+        raise ConfigError(f"unknown task '{task}'", remedy=nearest(task, TASKS))
+    if folds < 2:
+        raise ConfigError(f"folds must be at least 2, not {folds}")
+    if seed < 0:
+        raise ConfigError(f"seed must not be negative, but is {seed}")
+    if out is not None:
+        refuse_to_overwrite(Path(out), [RESULT, TABLE], overwrite)
+    rng = np.random.default_rng(seed)
+    loaded = as_loaded(model, device=device)
+    examples = _without_length_cues(loaded, TASKS[task](load_lexicon(), folds, rng), folds)
+    unseen, seen = _folds(examples, folds, rng)
+    control = _control_labels(examples, rng)
+    labels = np.array([example.label for example in examples])
+    variant, model_seed = identity(loaded)
+    states = hidden_states(loaded, examples)
+    layers = tuple(
+        _judge_layer(layer, states[:, layer], labels, control, unseen, seen)
+        for layer in progress(range(states.shape[1]), "diagnosing")
+    )
+    result = DiagnosticResult(
+        model=loaded.name,
+        variant=variant,
+        model_seed=model_seed,
+        model_sha256=weights_sha256(loaded.model),
+        task=task,
+        n_sentences=len(examples),
+        n_items=len({example.item for example in examples}),
+        folds=folds,
+        seed=seed,
+        majority_accuracy=float(np.mean(_majority(labels, unseen))),
+        layers=layers,
+        versions=versions(),
+    )
+    if out is not None:
+        _write(result, Path(out))
+    return result
+
+
+def hidden_states(loaded: LoadedModel, examples: Sequence[Example]) -> np.ndarray:
+    """Hidden states ``(examples, layers + 1, hidden)``, float32, of the last token before each example's gap.
+
+    Raises
+    ------
+    ModelError
+        If the model gives no hidden states, or NaN or infinity.
+    """
+    inputs = [_input(loaded, example) for example in examples]
+    by_length: dict[int, list[int]] = {}
+    for index, (ids, _) in enumerate(inputs):
+        by_length.setdefault(len(ids), []).append(index)
+    states: np.ndarray | None = None
+    with evaluating(loaded.model):
+        for length, indices in sorted(by_length.items()):
+            size = max(1, _TOKENS_PER_BATCH // length)
+            for batch in (indices[i : i + size] for i in range(0, len(indices), size)):
+                ids = torch.tensor([inputs[i][0] for i in batch], device=loaded.device)
+                position = torch.tensor([inputs[i][1] for i in batch], device=loaded.device)
+                output = loaded.model.base_model(
+                    input_ids=ids, attention_mask=torch.ones_like(ids), output_hidden_states=True
+                )
+                if getattr(output, "hidden_states", None) is None:
+                    raise ModelError("the model gives no hidden states", path=loaded.name)
+                rows = torch.arange(len(batch), device=loaded.device)
+                at_gap = torch.stack([layer[rows, position].float() for layer in output.hidden_states], dim=1)
+                if states is None:
+                    states = np.empty((len(examples), *at_gap.shape[1:]), dtype=np.float32)
+                states[batch] = at_gap.cpu().numpy()
+    if not np.isfinite(states).all():
+        raise ModelError("a hidden state is NaN or infinite", path=loaded.name, remedy="the weights are broken")
+    return states
+
+
+def _input(loaded: LoadedModel, example: Example) -> tuple[list[int], int]:
+    """Token ids with the verb masked (masked models) or cut off with all that follows (causal models), and
+    the position of the token before it."""
+    before = encode(loaded, example.before)
+    last = before.inside[-1]
+    if loaded.kind == "causal":
+        return list(before.ids), last
+    with_verb = encode(loaded, f"{example.before} {example.verb}")
+    whole = encode(loaded, f"{example.before} {example.verb} {example.after}")
+    after = with_verb.inside[-1] + 1
+    if whole.ids[: last + 1] != before.ids[: last + 1] or whole.ids[:after] != with_verb.ids[:after]:
+        raise ModelError("the tokenizer joins words that stand beside each other", path=loaded.name)
+    return [*whole.ids[: last + 1], loaded.tokenizer.mask_token_id, *whole.ids[after:]], last
+
+
+def _without_length_cues(loaded: LoadedModel, examples: list[Example], folds: int) -> list[Example]:
+    """Only the items whose forms have equally many tokens.
+
+    Where plurals are longer ("duck", "duck" "s"), the position before the gap gives the number away, and even the
+    embeddings, which have seen no head noun, would seem to know it.
+    """
+    lengths: dict[str, set[int]] = {}
+    for item, word in dict.fromkeys((example.item, example.word) for example in examples):
+        lengths.setdefault(item, set()).add(len(encode(loaded, f"the {word}").ids))
+    kept = [example for example in examples if len(lengths[example.item]) == 1]
+    items = len({example.item for example in kept})
+    if items < 2 * folds:
+        raise ModelError(
+            f"only {items} of {len(lengths)} nouns have as many tokens in the singular as in the plural",
+            path=loaded.name,
+            remedy="use a model with a larger vocabulary, or fewer folds",
+        )
+    return kept
+
+
+def _folds(
+    examples: Sequence[Example], folds: int, rng: np.random.Generator
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Test sets (boolean, by example) that hold out lexical items, and such that hold out frames of every item."""
+    items = list(dict.fromkeys(example.item for example in examples))
+    fold_of = dict(zip(items, rng.permutation(np.arange(len(items)) % folds).tolist(), strict=True))
+    by_item = np.array([fold_of[example.item] for example in examples])
+    by_frame = np.array([example.frame for example in examples])
+    return [by_item == fold for fold in range(folds)], [by_frame == fold for fold in range(folds)]
+
+
+def _control_labels(examples: Sequence[Example], rng: np.random.Generator) -> np.ndarray:
+    """One random label for each word form, each label for half of the forms."""
+    forms = list(dict.fromkeys(example.word for example in examples))
+    label_of = dict(zip(forms, rng.permutation(np.arange(len(forms)) % 2).tolist(), strict=True))
+    return np.array([label_of[example.word] for example in examples])
+
+
+def _judge_layer(
+    layer: int,
+    states: np.ndarray,
+    labels: np.ndarray,
+    control: np.ndarray,
+    unseen: list[np.ndarray],
+    seen: list[np.ndarray],
+) -> LayerResult:
+    accuracy = _accuracies(states, labels, unseen)
+    shared = _accuracies(states, labels, seen)
+    controlled = _accuracies(states, control, seen)
+    selectivity = shared - controlled
+    low, high = t_interval(accuracy)
+    selectivity_low, selectivity_high = t_interval(selectivity)
+    return LayerResult(
+        layer=layer,
+        accuracy=float(accuracy.mean()),
+        accuracy_low=max(0.0, float(low)),
+        accuracy_high=min(1.0, float(high)),
+        accuracy_seen_words=float(shared.mean()),
+        control_accuracy=float(controlled.mean()),
+        selectivity=float(selectivity.mean()),
+        selectivity_low=float(selectivity_low),
+        selectivity_high=float(selectivity_high),
+    )
+
+
+def _accuracies(states: np.ndarray, labels: np.ndarray, tests: list[np.ndarray]) -> np.ndarray:
+    """Accuracy of a logistic regression on each test set, trained on all the rest."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    accuracies = []
+    for test in tests:
+        classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000))
+        classifier.fit(states[~test], labels[~test])
+        accuracies.append(classifier.score(states[test], labels[test]))
+    return np.array(accuracies)
+
+
+def _majority(labels: np.ndarray, tests: list[np.ndarray]) -> list[float]:
+    """Accuracy of always answering with the training set's most frequent label."""
+    return [float((labels[test] == np.bincount(labels[~test]).argmax()).mean()) for test in tests]
+
+
+def _write(result: DiagnosticResult, out: Path) -> None:
+    (out / RESULT).unlink(missing_ok=True)
+    with atomic_write(out / TABLE) as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(LayerResult)], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(asdict(layer) for layer in result.layers)
+    write_json(out / RESULT, asdict(result))

@@ -1,0 +1,167 @@
+"""The commands ``probe`` and ``score`` from end to end."""
+
+import io
+import json
+
+import pytest
+
+ZORRO = "the dogs is big .\nthe dog is big .\nthe cats is big .\nthe cat is big .\n"
+
+
+@pytest.fixture
+def suite(tmp_path):
+    folder = tmp_path / "suite"
+    folder.mkdir()
+    (folder / "agreement-number.txt").write_text(ZORRO)
+    return folder
+
+
+@pytest.fixture
+def stdin(monkeypatch):
+    def give(content: bytes):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    return give
+
+
+@pytest.mark.parametrize("command", ["probe", "score", "diagnose"])
+def test_help_has_examples(run_babyssa, command):
+    status, printed, _ = run_babyssa(command, "--help")
+    assert status == 0
+    assert f"babyssa {command} runs/ssa" in printed
+
+
+def test_the_module_of_the_commands_imports_nothing_heavy():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, babyssa.commands.probe as m; print({'torch', 'transformers', 'sklearn'} & set(sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
+
+
+def test_probe_prints_a_plain_table_and_writes_the_result(run_babyssa, masked_folder, suite, tmp_path):
+    out = tmp_path / "out"
+    status, printed, err = run_babyssa(
+        "probe", masked_folder, "--suite", suite, "--order", "bad-first", "--out", out, "--seed", 5
+    )
+    assert status == 0, err
+    assert "\x1b" not in printed
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["seed"] == 5
+    lines = printed.splitlines()
+    assert lines[0].endswith("pll (sum)")
+    assert lines[3].split() == [
+        "agreement-number",
+        "agreement",
+        "2",
+        f"{100 * summary['accuracy']:.1f}",
+        str(summary["paradigms"][0]["ties"]),
+    ]
+    assert lines[-1].startswith("mean over paradigms")
+    assert (out / "pairs.csv").read_text().count("\n") == 3
+
+
+def test_probe_refuses_to_overwrite_before_it_loads_anything(run_babyssa, suite, tmp_path):
+    (tmp_path / "summary.json").write_text("mine")
+    status, printed, err = run_babyssa("probe", "nosuch", "--suite", suite, "--out", tmp_path)
+    assert (status, printed) == (1, "")
+    assert "--overwrite" in err and err.count("\n") == 1
+    assert (tmp_path / "summary.json").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "message"),
+    [
+        ([], 2, "--order bad-first"),
+        (["--order", "bad-first", "--method", "mlm"], 2, "unknown method 'mlm'"),
+        (["--order", "bad-first", "--paradigms", "agreement_number"], 2, "did you mean 'agreement-number'"),
+        (["--order", "bad-first", "--columns", "good"], 2, "good=NAME"),
+        (["--order", "bad-first", "--limit", "0"], 2, "at least 1"),
+        (["--ordre", "bad-first"], 2, "did you mean 'order'"),
+    ],
+)
+def test_probe_with_bad_options_is_one_line(run_babyssa, masked_folder, suite, tmp_path, options, status, message):
+    found, _, err = run_babyssa("probe", masked_folder, "--suite", suite, "--out", tmp_path / "out", *options)
+    assert found == status
+    assert message in err and err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_probe_reads_columns_by_other_names(run_babyssa, masked_folder, tmp_path):
+    (tmp_path / "s.csv").write_text("right,wrong\nthe dog is,the dogs is\n")
+    status, _, err = run_babyssa(
+        "probe",
+        masked_folder,
+        "--suite",
+        tmp_path / "s.csv",
+        "--columns",
+        "good=right",
+        "bad=wrong",
+        "--out",
+        tmp_path / "o",
+    )
+    assert status == 0, err
+
+
+def test_score_prints_every_token_and_the_sum(run_babyssa, masked_folder):
+    status, printed, _ = run_babyssa("score", masked_folder, "the dog is big .", "a\x1b[31mb")
+    assert status == 0
+    assert "\x1b" not in printed
+    blocks = printed.split("\n\n")
+    assert blocks[0].endswith("pll (sum), nats")
+    rows = [line.split() for line in blocks[1].splitlines()]
+    assert rows[0] == ["the", "dog", "is", "big", "."]
+    assert sum(float(row[1]) for row in rows[3:-2]) == pytest.approx(float(rows[-1][1]), abs=1e-3)
+
+
+def test_score_as_json_is_what_the_function_returns(run_babyssa, causal_folder):
+    from babyssa.probing import score
+
+    texts = ["the dog 🙂", "<mask>"]
+    status, printed, _ = run_babyssa("score", causal_folder, *texts, "--json", "--reduction", "mean")
+    assert status == 0
+    result = json.loads(printed)
+    assert (result["method"], result["reduction"]) == ("loglik", "mean")
+    for found, expected in zip(result["sentences"], score(causal_folder, texts, reduction="mean"), strict=True):
+        assert found["text"] == expected.text
+        assert found["tokens"] == list(expected.tokens)
+        assert found["token_scores"] == list(expected.token_scores)
+        assert found["score"] == expected.score
+
+
+def test_score_reads_sentences_from_standard_input(run_babyssa, masked_folder, stdin):
+    stdin("the dog .\r\né 🙂\n".encode())
+    status, printed, _ = run_babyssa("score", masked_folder, "--json")
+    assert status == 0
+    assert [s["text"] for s in json.loads(printed)["sentences"]] == ["the dog .", "é 🙂"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "no sentences"),
+        (b"the dog\n\nthe cat\n", "standard input:2: empty line"),
+        (b"the dog\nth\xff\n", "standard input:2: not UTF-8"),
+    ],
+)
+def test_score_refuses_bad_standard_input(run_babyssa, masked_folder, stdin, content, message):
+    stdin(content)
+    status, printed, err = run_babyssa("score", masked_folder)
+    assert (status, printed) == (1, "")
+    assert message in err
+
+
+def test_score_with_a_missing_model_is_one_line(run_babyssa, tmp_path):
+    status, _, err = run_babyssa("score", tmp_path / "nosuch", "the dog")
+    assert status == 1
+    assert "no such model folder" in err and err.count("\n") == 1
+
+
+def test_the_brute_force_script_agrees_with_probe(brute_force, masked_folder, suite, capsys):
+    brute_force.main(str(masked_folder), str(suite), "4", "bad-first", "pll-word-l2r")
+    printed = capsys.readouterr().out
+    assert "4 sentences in 1 paradigms" in printed
+    assert float(printed.split("difference: ")[1].split()[0]) < 1e-4
+    assert "decided differently: 0" in printed
