@@ -1,5 +1,7 @@
 """The minimal-pair suite: counterbalanced, confined to its contrasts, reproducible, and grammatical by rule."""
 
+import math
+import random
 import re
 from collections import Counter
 
@@ -144,6 +146,17 @@ def test_each_replacement_occurs_in_both_directions_equally_often(packaged, name
     for (right, wrong), count in directions.items():
         if sorted(right.split()) != sorted(wrong.split()):
             assert directions[wrong, right] == count
+
+
+def test_scores_of_single_words_and_of_length_decide_exactly_half_of_each_paradigm(packaged):
+    rng = random.Random(0)
+    weight = {
+        word: rng.random() for word in sorted({w for p in packaged.values() for g, _ in p for w in g.split()})
+    }
+    for score in (len, lambda words: math.fsum(weight[word] for word in words)):
+        for name, pairs in packaged.items():
+            margins = [score(good.split()) - score(bad.split()) for good, bad in pairs]
+            assert sum(1.0 if m > 0 else 0.5 if m == 0 else 0.0 for m in margins) == 500, name
 
 
 @pytest.mark.parametrize("name", NAMES)
