@@ -335,14 +335,15 @@ def fill(
             raise DataError(_too_few(design, drawers, len(made), pairs, is_whole), remedy="ask for fewer pairs")
         drawer = usable[turn % len(usable)]
         item = drawer.draw(rng)
-        if item is None or any(pair.good in seen for pair in item):
+        new = set() if item is None else {pair.good for pair in item} - seen
+        if len(new) < size:
             repeats[id(drawer)] += 1
             if repeats[id(drawer)] > _MOST_REPEATS:
                 usable.remove(drawer)
             continue
         repeats[id(drawer)] = 0
         turn += 1
-        seen.update(pair.good for pair in item)
+        seen |= new
         made.extend(item)
     return made
 
