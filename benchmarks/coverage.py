@@ -5,7 +5,7 @@ right is Phi(mu_v + u_sv + a_i + c_iv): pairs differ in difficulty (a, sd 0.8), 
 variant helps (c, sd 0.4), and u makes the accuracy of a seed vary with the standard deviation asked for. Half of
 the variance of u is shared by the variants of one seed, as it is when they share data order and initial values.
 
-    python benchmarks/coverage.py            # the figures of docs/statistics.md, about ten minutes on one core
+    python benchmarks/coverage.py            # the figures of docs/statistics.md, about 15 minutes on one core
     python benchmarks/coverage.py --quick    # a tenth of the simulations
 """
 
