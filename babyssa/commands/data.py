@@ -105,3 +105,37 @@ def tokenizer(
     trained = train_tokenizer(corpus, out, vocab_size=vocab_size, min_frequency=min_frequency, overwrite=overwrite)
     print(f"{len(trained):,} tokens in the vocabulary")
     say(f"wrote {out}/tokenizer.json and {out}/tokenizer_config.json")
+
+
+def sample(*, out: str, utterances: int = 30000, seed: int = 0, overwrite: bool = False) -> None:
+    """Generate a sample corpus of child-directed speech, as a childes-db export (.csv or .csv.gz).
+
+    The packaged sample, which the demo trains on, is what the default settings make.
+
+    Parameters
+    ----------
+    out
+        file to write, compressed if it ends in .gz
+    utterances
+        how many utterances the adults say; the children's come on top
+    seed
+        seed of everything that is drawn
+    overwrite
+        replace an earlier file
+
+    Examples
+    --------
+    babyssa sample --out sample.csv.gz
+    babyssa sample --out other.csv --utterances 100000 --seed 1
+    babyssa prepare other.csv --out corpora/other
+    """
+    from babyssa.console import say
+    from babyssa.data.sample import generate_sample
+
+    stats = generate_sample(out, utterances=utterances, seed=seed, overwrite=overwrite)
+    print(
+        f"{stats.utterances:,} utterances by adults ({stats.tokens:,} words, {stats.types:,} different), "
+        f"{stats.child_utterances:,} by children, in {stats.transcripts} transcripts "
+        f"at {stats.youngest} to {stats.oldest:,} days"
+    )
+    say(f"wrote {out}")
