@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import importlib
 import inspect
+import itertools
 import os
 import re
 import sys
@@ -130,7 +131,7 @@ def invoke(name: str, argv: list[str]) -> int:
     function = getattr(importlib.import_module(command.module), command.function)
     parser, positional, settings = build_parser(name, function)
     try:
-        parsed = parser.parse_args([_with_underscores(word) for word in argv])
+        parsed = parser.parse_args([_with_underscores(word) for word in _with_recipe_paths(argv)])
     except jsonargparse.ArgumentError as error:
         raise _usage_error(error, parser, name) from None
     values = parser.instantiate(parsed)
@@ -230,6 +231,17 @@ def _read_docstring(function: Callable) -> tuple[str, str, dict[str, str]]:
 
 def _indent(text: str) -> str:
     return "\n".join(f"  {line}".rstrip() for line in inspect.cleandoc(text).splitlines())
+
+
+def _with_recipe_paths(argv: list[str]) -> list[str]:
+    """``--config small`` is the packaged recipe of that name."""
+    from babyssa.commands.settings import find_recipe
+
+    words = [part for word in argv for part in (word.split("=", 1) if word.startswith("--config=") else [word])]
+    for before, word in itertools.pairwise(words):
+        if before == "--config":
+            words[words.index(before) + 1] = str(find_recipe(word))
+    return words
 
 
 def _with_underscores(word: str) -> str:

@@ -1,0 +1,17 @@
+"""BabyBERTa-style encoders: config, model, masking, batches and training.
+
+Read :mod:`babyssa.encoder.training` first.
+"""
+
+from babyssa.lazy import lazy_exports
+
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "babyssa.encoder.config": ["EncoderSize", "EncoderTraining", "Evaluation", "Masking"],
+        "babyssa.encoder.masking": ["Sentences", "Vocabulary", "mask_pattern"],
+        "babyssa.encoder.batches": ["LengthBatches", "MaskedSentences"],
+        "babyssa.encoder.model": ["build_encoder"],
+        "babyssa.encoder.training": ["EncoderRun", "train_encoder"],
+    },
+)

@@ -1,0 +1,1 @@
+"""What training any model has in common: Trainer, run folder, optimisation settings."""

@@ -1,0 +1,77 @@
+"""``babyssa train encoder`` and ``babyssa sweep``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from babyssa.encoder.config import EncoderTraining
+
+
+def encoder(*, settings: EncoderTraining, overwrite: bool = False) -> None:
+    """Train one BabyBERTa-style masked language model.
+
+    Writes a run folder: the model in save_pretrained's format, its tokenizer, config.yaml with every
+    resolved setting, log.jsonl, and checkpoints where asked for.
+
+    Parameters
+    ----------
+    overwrite
+        replace an earlier run in --out
+
+    Examples
+    --------
+    babyssa train encoder --config small --corpus corpus/ --out runs/softmax
+    babyssa train encoder --config small --corpus corpus/ --variant ssa-1.5 --seed 1 --out runs/ssa
+    babyssa train encoder --config babyberta --corpus corpus/ --optimisation.steps 1000 --out runs/short
+    babyssa train encoder --config small --corpus corpus/ --variant ssa --scoring.n 1.7 --out runs/n17
+    """
+    from babyssa.encoder import train_encoder
+
+    run = train_encoder(settings, overwrite=overwrite)
+    rate = run.tokens / run.seconds
+    print(f"model: {run.folder}")
+    print(f"{run.steps:,} steps, {run.tokens:,} tokens in {run.seconds:.0f} s ({rate:,.0f} tokens/s)")
+    for name, value in run.measured.items():
+        print(f"{name}: {value:.4g}")
+
+
+def sweep(
+    *,
+    settings: EncoderTraining,
+    variants: list[str],
+    seeds: list[int],
+    suite: str = "packaged",
+    suite_order: Literal["bad-first", "good-first"] | None = None,
+    method: str = "pll",
+    limit: int | None = None,
+) -> None:
+    """Train and probe every variant under every seed, and compare them.
+
+    Writes OUT/VARIANT-SEED/ for each cell and OUT/comparison/. What is trained and probed already is
+    skipped, so the same command goes on after a stop, and one with more seeds adds only those.
+
+    Parameters
+    ----------
+    variants
+        attention scorings: softmax, ssa-1.5, ssa-2, ssa
+    seeds
+        seeds; below five the comparison says little
+    suite
+        suite of minimal pairs to probe, or packaged
+    suite_order
+        order within the suite's pairs, where it does not state it
+    method
+        scoring method: pll, pll-word-l2r or holistic
+    limit
+        only so many pairs of each paradigm
+
+    Examples
+    --------
+    babyssa sweep --config small --corpus corpus/ --variants softmax ssa-1.5 --seeds 0 1 2 --out runs
+    babyssa sweep --config small --corpus corpus/ --variants softmax ssa --seeds 0 --out runs \
+        --suite zorro/ --suite-order bad-first
+    """
+    from babyssa.encoder.sweep import Probing, sweep
+
+    _, comparison = sweep(settings, variants, seeds, Probing(suite, suite_order, method, limit))
+    print(comparison.to_markdown())

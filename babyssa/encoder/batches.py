@@ -1,0 +1,130 @@
+"""Batches of masked sentences of nearly equal length, in the training order asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset, Sampler
+
+from babyssa.encoder.config import Masking
+from babyssa.encoder.masking import Sentences, Vocabulary, mask_pattern
+
+# Batches are cut from windows of this many, sorted by length inside: the larger, the less padding, and the
+# more a window's batches differ in length.
+BATCHES_PER_WINDOW = 64
+
+
+class MaskedSentences(Dataset):
+    """Sentences under numbered mask patterns; item `pattern * len(sentences) + i` is sentence i under `pattern`.
+
+    A batch, fetched as a whole, is a dict of
+
+    - input_ids : (batch, length), padded on the right;
+    - attention_mask : (batch, length), only where there is padding;
+    - positions : (predicted,), the flat places in (batch, length) of the tokens to predict;
+    - labels : (predicted,), those tokens.
+    """
+
+    def __init__(self, sentences: Sentences, vocabulary: Vocabulary, masking: Masking, pad: int, seed: int):
+        self.sentences = sentences
+        self.vocabulary = vocabulary
+        self.masking = masking
+        self.pad = pad
+        self.seed = seed
+        self._patterns: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+
+    def __len__(self) -> int:
+        return len(self.sentences) * max(1, self.masking.patterns)
+
+    def _pattern(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        if number not in self._patterns:
+            if not self.masking.patterns:
+                self._patterns.clear()
+            self._patterns[number] = mask_pattern(
+                self.sentences, self.vocabulary, self.masking, seed=self.seed, pattern=number
+            )
+        return self._patterns[number]
+
+    def __getitems__(self, items: list[int]) -> dict[str, torch.Tensor]:
+        patterns, rows = np.divmod(np.asarray(items), len(self.sentences))
+        starts, lengths = self.sentences.starts[rows], self.sentences.lengths_of(rows)
+        longest = int(lengths.max())
+        columns = np.arange(longest)
+        inside = columns < lengths[:, None]
+        places = np.where(inside, starts[:, None] + columns, 0)
+        input_ids = np.full(places.shape, self.pad, dtype=np.int64)
+        selected = np.zeros(places.shape, dtype=bool)
+        for number in np.unique(patterns):
+            under = patterns == number
+            corrupted, chosen = self._pattern(int(number))
+            input_ids[under] = corrupted[places[under]]
+            selected[under] = chosen[places[under]]
+        input_ids[~inside] = self.pad
+        selected &= inside
+        batch = {
+            "input_ids": torch.from_numpy(input_ids),
+            "positions": torch.from_numpy(np.flatnonzero(selected)),
+            "labels": torch.from_numpy(self.sentences.ids[places[selected]].astype(np.int64)),
+        }
+        if not inside.all():
+            batch["attention_mask"] = torch.from_numpy(inside.astype(np.int64))
+        return batch
+
+    def __getitem__(self, item: int) -> dict[str, torch.Tensor]:
+        return self.__getitems__([item])
+
+
+class LengthBatches(Sampler):
+    """Batches of item numbers of :class:`MaskedSentences`, each of sentences of similar length.
+
+    Parameters
+    ----------
+    lengths : array of int, (sentences,)
+        Tokens per sentence.
+    batch_size : int
+        Items per batch; only the last of an epoch has fewer.
+    patterns : int
+        Mask patterns per sentence and epoch; 0 means one pattern, numbered by the epoch.
+    order : {"shuffled", "age", "reversed"}
+        "age" goes through the sentences once in their order, "reversed" once from the end: window by
+        window of consecutive sentences under all their patterns, shuffled within the window.
+    seed : int
+        Decides the order, with the epoch's number.
+    """
+
+    def __init__(self, lengths: np.ndarray, batch_size: int, patterns: int, order: str, seed: int):
+        self.lengths = lengths
+        self.batch_size = batch_size
+        self.patterns = patterns
+        self.order = order
+        self.seed = seed
+        self.epoch = 0
+
+    def __len__(self) -> int:
+        return -(-len(self.lengths) * max(1, self.patterns) // self.batch_size)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Called by the training loop before each epoch."""
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[list[int]]:
+        generator = np.random.default_rng([self.seed, self.epoch, 2])
+        items = self._items(generator)
+        window = BATCHES_PER_WINDOW * self.batch_size
+        for start in range(0, len(items), window):
+            part = generator.permutation(items[start : start + window])
+            part = part[np.argsort(self.lengths[part % len(self.lengths)], kind="stable")]
+            batches = [part[i : i + self.batch_size] for i in range(0, len(part), self.batch_size)]
+            for number in generator.permutation(len(batches)):
+                yield batches[number].tolist()
+
+    def _items(self, generator: np.random.Generator) -> np.ndarray:
+        """All items of this epoch, in training order."""
+        count = len(self.lengths)
+        numbers = np.arange(self.patterns) if self.patterns else np.array([self.epoch])
+        if self.order == "shuffled":
+            return generator.permutation((numbers[:, None] * count + np.arange(count)).ravel())
+        rows = np.arange(count) if self.order == "age" else np.arange(count)[::-1]
+        return (rows[:, None] + numbers * count).ravel()

@@ -1,0 +1,170 @@
+"""Everything that decides an encoder run, as frozen dataclasses; the recipes' numbers stand in configs/encoder/.
+
+Imports nothing heavy: the command line builds its options from these classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from babyssa.errors import ConfigError
+from babyssa.training.config import Optimisation
+
+
+@dataclass(frozen=True)
+class EncoderSize:
+    """The size of a RoBERTa encoder; the defaults are BabyBERTa's (Huebner et al. 2021).
+
+    Parameters
+    ----------
+    layers : int
+        Number of layers.
+    heads : int
+        Attention heads per layer.
+    hidden_size : int
+        Width; a multiple of heads.
+    feed_forward_size : int
+        Width of the feed-forward layers.
+    max_length : int
+        Longest sequence in tokens, bos and eos included; longer sentences are dropped, never truncated.
+    dropout : float
+        Dropout probability of hidden states and of attention weights.
+    layer_norm_eps : float
+        Epsilon of the layer normalisations.
+    initializer_range : float
+        Standard deviation of the initial weights.
+    """
+
+    layers: int = 8
+    heads: int = 8
+    hidden_size: int = 256
+    feed_forward_size: int = 1024
+    max_length: int = 128
+    dropout: float = 0.1
+    layer_norm_eps: float = 1e-5
+    initializer_range: float = 0.02
+
+    def __post_init__(self):
+        for key in ("layers", "heads", "hidden_size", "feed_forward_size"):
+            if getattr(self, key) < 1:
+                raise ConfigError(f"size.{key} is {getattr(self, key)}", remedy="it is at least 1")
+        if self.hidden_size % self.heads:
+            raise ConfigError(
+                f"size.hidden_size {self.hidden_size} is not a multiple of size.heads {self.heads}",
+                remedy="change one of them",
+            )
+        if self.max_length < 3:
+            raise ConfigError(f"size.max_length is {self.max_length}", remedy="it is at least 3: bos, token, eos")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"size.dropout is {self.dropout}", remedy="it is at least 0 and below 1")
+
+
+@dataclass(frozen=True)
+class Masking:
+    """Which tokens of a sentence are predicted, and what stands in their place.
+
+    Parameters
+    ----------
+    probability : float
+        Probability that a token is selected; a sentence without one gets one at random.
+    random : float
+        Share of the selected tokens that a random token replaces.
+    unchanged : float
+        Share of the selected tokens that stay; the others become the mask token.
+    patterns : int
+        Mask patterns of each sentence within one epoch (BabyBERTa: 10); 0 draws one anew in each epoch
+        (RoBERTa's dynamic masking).
+    """
+
+    probability: float = 0.15
+    random: float = 0.1
+    unchanged: float = 0.0
+    patterns: int = 10
+
+    def __post_init__(self):
+        if not 0 < self.probability <= 1:
+            raise ConfigError(f"masking.probability is {self.probability}", remedy="it is above 0 and at most 1")
+        if self.random < 0 or self.unchanged < 0 or self.random + self.unchanged > 1:
+            raise ConfigError(
+                f"masking.random {self.random} and masking.unchanged {self.unchanged} are not shares",
+                remedy="each is at least 0, their sum at most 1",
+            )
+        if self.patterns < 0:
+            raise ConfigError(f"masking.patterns is {self.patterns}", remedy="it is at least 0")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What is measured during training, and how often.
+
+    Parameters
+    ----------
+    held_out : int
+        Sentences kept out of training, at even distances through the corpus.
+    every : int
+        Steps between two measurements of the held-out pseudo-perplexity; 0 measures at the end only.
+    suite : str, optional
+        A suite of minimal pairs probed at each measurement (a learning curve).
+    suite_order : {"bad-first", "good-first"}, optional
+        The order within the suite's pairs, where the suite does not state it.
+    method : str
+        Scoring method of those pairs.
+    """
+
+    held_out: int = 500
+    every: int = 0
+    suite: str | None = None
+    suite_order: Literal["bad-first", "good-first"] | None = None
+    method: str = "pll"
+
+
+@dataclass(frozen=True)
+class EncoderTraining:
+    """One encoder run.
+
+    Parameters
+    ----------
+    corpus : Path
+        A prepared corpus: the folder that `babyssa prepare` writes, or a text with a sentence per line.
+    out : Path
+        The run folder to write.
+    tokenizer : Path, optional
+        A tokenizer folder; without one, a tokenizer is trained on the corpus.
+    vocab_size : int
+        Vocabulary of the tokenizer, where one is trained.
+    variant : str
+        Attention scoring: softmax, ssa-1.5, ssa-2 or ssa.
+    scoring : dict
+        Parameters of the scoring that differ from the variant's, such as n, b, learn_n, granularity.
+    seed : int
+        Decides initial weights, masks, order and dropout.
+    order : {"shuffled", "age", "reversed"}
+        Order of the sentences: at random, as in the corpus (by age), or from its end.
+    size : EncoderSize
+        Size of the model.
+    masking : Masking
+        The masking recipe.
+    optimisation : Optimisation
+        Optimiser, schedule and budget.
+    evaluation : Evaluation
+        What is measured during training.
+    """
+
+    corpus: Path
+    out: Path
+    tokenizer: Path | None = None
+    vocab_size: int = 8192
+    variant: str = "softmax"
+    scoring: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    order: Literal["shuffled", "age", "reversed"] = "shuffled"
+    size: EncoderSize = field(default_factory=EncoderSize)
+    masking: Masking = field(default_factory=Masking)
+    optimisation: Optimisation = field(default_factory=Optimisation)
+    evaluation: Evaluation = field(default_factory=Evaluation)
+
+    def __post_init__(self):
+        if self.seed < 0:
+            raise ConfigError(f"seed is {self.seed}", remedy="it is at least 0")

@@ -1,0 +1,69 @@
+"""The whole product in one call: sample corpus -> tokenizer -> four encoders -> probes -> comparison."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from babyssa.attention import VARIANTS
+from babyssa.console import say
+from babyssa.data import prepare, train_tokenizer
+from babyssa.encoder.config import EncoderTraining
+from babyssa.encoder.sweep import COMPARISON, Probing, sweep
+from babyssa.errors import OutputExistsError
+from babyssa.resources import resource
+
+if TYPE_CHECKING:
+    from babyssa.probing.comparison import Comparison
+
+# Of the 1,000 pairs of each paradigm: enough to see what was learned, few enough to wait for.
+_PAIRS_PER_PARADIGM = 100
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the demo made: where, in how many seconds, and the comparison."""
+
+    folder: Path
+    seconds: float
+    comparison: Comparison
+
+
+def run_demo(out: str | Path, settings: EncoderTraining, *, overwrite: bool = False) -> Demo:
+    """Prepare the packaged sample corpus, train the four named variants on it, probe and compare them.
+
+    Parameters
+    ----------
+    out : path-like
+        Folder to write: corpus/, tokenizer/, one run folder per variant, and comparison/.
+    settings : EncoderTraining
+        Of every run, such as configs/encoder/demo.yaml; its corpus, tokenizer and out are not used.
+    overwrite : bool
+        Whether an earlier demo in `out` may be replaced.
+
+    Raises
+    ------
+    OutputExistsError
+        If `out` has something in it and `overwrite` is false.
+    """
+    import dataclasses
+    import shutil
+
+    started = time.monotonic()
+    out = Path(out)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        if not overwrite:
+            raise OutputExistsError("already exists", path=out, remedy="choose another --out or pass --overwrite")
+        for name in ("corpus", "tokenizer", COMPARISON, *(f"{variant}-{settings.seed}" for variant in VARIANTS)):
+            shutil.rmtree(out / name, ignore_errors=True)
+    say("1/4 preparing the sample corpus")
+    prepare([resource("data", "sample.csv.gz")], out / "corpus")
+    say("2/4 training the tokenizer")
+    train_tokenizer(out / "corpus", out / "tokenizer", vocab_size=settings.vocab_size)
+    say("3/4 training and probing Softmax and SSA encoders")
+    settings = dataclasses.replace(settings, corpus=out / "corpus", tokenizer=out / "tokenizer", out=out)
+    _, comparison = sweep(settings, list(VARIANTS), [settings.seed], Probing(limit=_PAIRS_PER_PARADIGM))
+    say("4/4 comparing")
+    return Demo(out, time.monotonic() - started, comparison)

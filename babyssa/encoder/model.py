@@ -1,0 +1,112 @@
+"""The encoder: a RobertaForMaskedLM of BabyBERTa's size, with Softmax or any scoring of babyssa.attention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel, RobertaConfig, RobertaForMaskedLM
+
+from babyssa.attention import SoftmaxConfig, scoring_config, set_scoring
+from babyssa.encoder.config import EncoderSize
+
+
+def build_encoder(
+    size: EncoderSize,
+    tokenizer,
+    *,
+    variant: str = "softmax",
+    scoring: dict[str, Any] | None = None,
+    seed: int = 0,
+) -> PreTrainedModel:
+    """A new encoder.
+
+    Every parameter that variants have in common gets the same initial value under one seed: the scoring is
+    attached afterwards and draws no random number. With Softmax the encoder is transformers' own
+    RobertaForMaskedLM, and its checkpoints need nothing of this package.
+
+    Parameters
+    ----------
+    size : EncoderSize
+        Size of the model.
+    tokenizer : PreTrainedTokenizerBase
+        Gives the vocabulary and the special ids.
+    variant : str
+        Attention scoring, such as "ssa-1.5".
+    scoring : dict, optional
+        Parameters of the scoring that differ from the variant's.
+    seed : int
+        Decides the initial weights; the global random state is left as it was.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown variant or parameter.
+    """
+    chosen = scoring_config(variant, **(scoring or {}))
+    config = RobertaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=size.hidden_size,
+        num_hidden_layers=size.layers,
+        num_attention_heads=size.heads,
+        intermediate_size=size.feed_forward_size,
+        hidden_dropout_prob=size.dropout,
+        attention_probs_dropout_prob=size.dropout,
+        # RoBERTa numbers positions from pad_token_id + 1.
+        max_position_embeddings=size.max_length + tokenizer.pad_token_id + 1,
+        initializer_range=size.initializer_range,
+        layer_norm_eps=size.layer_norm_eps,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = RobertaForMaskedLM(config)
+    return model if isinstance(chosen, SoftmaxConfig) else set_scoring(model, chosen)
+
+
+@contextmanager
+def head_at(head: nn.Module, positions: Tensor) -> Iterator[None]:
+    """Let a language-model head see only some positions of the hidden states.
+
+    Inside the block, `head` receives (predicted, hidden) in place of (batch, length, hidden), so the
+    projection to the vocabulary and its loss cost nothing where no token is predicted.
+
+    Parameters
+    ----------
+    head : Module
+        The head, called with the hidden states as its first argument.
+    positions : Tensor of int, (predicted,)
+        Flat places in (batch, length).
+    """
+
+    def select(_, arguments):
+        hidden, *rest = arguments
+        return (hidden.flatten(0, -2).index_select(0, positions), *rest)
+
+    hook = head.register_forward_pre_hook(select)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def masked_lm_loss(model: nn.Module, batch: dict[str, Tensor], head: nn.Module) -> Tensor:
+    """Mean cross-entropy (nats per predicted token) of a batch of :class:`MaskedSentences`.
+
+    Parameters
+    ----------
+    model : Module
+        The masked language model, or what wraps it for distributed training.
+    batch : dict
+        input_ids, positions, labels and, where there is padding, attention_mask.
+    head : Module
+        The model's language-model head.
+    """
+    with head_at(head, batch["positions"]):
+        logits = model(input_ids=batch["input_ids"], attention_mask=batch.get("attention_mask")).logits
+    return nn.functional.cross_entropy(logits.float(), batch["labels"])

@@ -1,0 +1,222 @@
+"""Trains one encoder: corpus -> tokenizer -> masked sentences -> Trainer -> run folder."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from transformers import set_seed
+
+from babyssa.attention import scoring_config, scoring_to_dict
+from babyssa.console import say
+from babyssa.data import encode_sentences, load_tokenizer, read_corpus, train_tokenizer
+from babyssa.encoder.batches import LengthBatches, MaskedSentences
+from babyssa.encoder.config import EncoderTraining, Evaluation
+from babyssa.encoder.masking import Sentences, Vocabulary
+from babyssa.encoder.model import build_encoder, masked_lm_loss
+from babyssa.errors import DataError
+from babyssa.files import refuse_to_overwrite, sha256
+from babyssa.training.run_folder import finish_run, plain, start_run
+from babyssa.training.trainer import (
+    LanguageModelTrainer,
+    LearningCurve,
+    RunLog,
+    device_name,
+    quiet_transformers,
+    training_arguments,
+)
+
+
+@dataclass(frozen=True)
+class EncoderRun:
+    """What a finished run came to.
+
+    Parameters
+    ----------
+    folder : Path
+        The run folder; any Auto class of transformers loads it.
+    variant : str
+        Attention scoring.
+    seed : int
+        The seed.
+    parameters : int
+        Trainable parameters.
+    steps : int
+        Optimiser steps.
+    tokens : int
+        Real (non-padding) tokens seen, all epochs and mask patterns together.
+    seconds : float
+        Wall-clock time of the training loop, measurements included.
+    measured : dict
+        The last measurements, such as pseudo_perplexity.
+    """
+
+    folder: Path
+    variant: str
+    seed: int
+    parameters: int
+    steps: int
+    tokens: int
+    seconds: float
+    measured: dict[str, float]
+
+
+def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> EncoderRun:
+    """Train one encoder and write its run folder.
+
+    Parameters
+    ----------
+    settings : EncoderTraining
+        Everything that decides the run.
+    overwrite : bool
+        Whether an earlier run in ``settings.out`` may be replaced.
+
+    Returns
+    -------
+    EncoderRun
+
+    Raises
+    ------
+    OutputExistsError
+        If ``settings.out`` holds a run already.
+    DataError, ModelError, ConfigError
+        If corpus, tokenizer or settings cannot be used; the message says which and what to do.
+    """
+    refuse_to_overwrite(settings.out, ["config.yaml", "model.safetensors"], overwrite)
+    scoring = scoring_config(settings.variant, **settings.scoring)
+    corpus = read_corpus(settings.corpus)
+    training_text, held_out = split(corpus, settings.evaluation.held_out)
+    tokenizer = _tokenizer(settings, overwrite)
+    sentences, dropped = _encode(tokenizer, training_text, settings)
+    # The one place where global random state is set: dropout draws from it.
+    set_seed(settings.seed)
+    model = build_encoder(
+        settings.size, tokenizer, variant=settings.variant, scoring=settings.scoring, seed=settings.seed
+    )
+    parameters = sum(p.numel() for p in model.parameters())
+    facts = {
+        "corpus_sha256": sha256(_corpus_file(settings.corpus)),
+        "training_sentences": len(sentences),
+        "too_long_sentences": dropped,
+        "held_out_sentences": len(held_out),
+        "training_tokens": len(sentences.ids),
+        "parameters": parameters,
+        "device": device_name(),
+    }
+    resolved = {**plain(settings), "scoring": scoring_to_dict(scoring)}
+    start_run(settings.out, {"task": "encoder", **resolved, "facts": facts}, overwrite)
+    say(
+        f"{settings.variant}, seed {settings.seed}: {parameters:,} parameters, {len(sentences):,} sentences "
+        f"({dropped} longer than {settings.size.max_length} tokens dropped), {facts['device']}"
+    )
+
+    dataset = MaskedSentences(
+        sentences, Vocabulary.of(tokenizer), settings.masking, tokenizer.pad_token_id, settings.seed
+    )
+    batches = LengthBatches(
+        sentences.lengths,
+        settings.optimisation.batch_size,
+        settings.masking.patterns,
+        settings.order,
+        settings.seed,
+    )
+    with quiet_transformers():
+        trainer = LanguageModelTrainer(
+            model,
+            training_arguments(settings.optimisation, settings.out, settings.seed),
+            dataset,
+            batches,
+            masked_lm_loss,
+        )
+        log = RunLog(settings.out, lambda: trainer.tokens)
+        curve = LearningCurve(
+            log, _measurement(settings.evaluation, tokenizer, held_out), settings.evaluation.every
+        )
+        trainer.add_callback(log)
+        trainer.add_callback(curve)
+        started = time.monotonic()
+        trainer.train()
+        seconds = time.monotonic() - started
+        finish_run(settings.out, model, tokenizer)
+    return EncoderRun(
+        folder=Path(settings.out),
+        variant=settings.variant,
+        seed=settings.seed,
+        parameters=parameters,
+        steps=trainer.state.global_step,
+        tokens=trainer.tokens,
+        seconds=seconds,
+        measured=curve.last,
+    )
+
+
+def split(corpus: list[str], held_out: int) -> tuple[list[str], list[str]]:
+    """Keep `held_out` sentences, at even distances through the corpus, out of training.
+
+    Every run on a corpus holds out the same sentences, whatever its seed. A sentence that occurs elsewhere
+    in the corpus too, as many short ones of child-directed speech do, stays in training there.
+
+    Returns
+    -------
+    tuple of list of str
+        Training sentences and held-out sentences, each in corpus order.
+    """
+    if held_out <= 0:
+        return corpus, []
+    if held_out >= len(corpus):
+        raise DataError(
+            f"{held_out} sentences are to be held out of a corpus of {len(corpus)}",
+            remedy="lower evaluation.held_out",
+        )
+    chosen = set(np.linspace(0, len(corpus) - 1, held_out).astype(int).tolist())
+    training = [sentence for i, sentence in enumerate(corpus) if i not in chosen]
+    return training, [corpus[i] for i in sorted(chosen)]
+
+
+def _corpus_file(corpus: Path) -> Path:
+    return corpus / "corpus.txt" if Path(corpus).is_dir() else Path(corpus)
+
+
+def _tokenizer(settings: EncoderTraining, overwrite: bool):
+    """Load the tokenizer, or train one on the corpus into the run folder."""
+    if settings.tokenizer is not None:
+        return load_tokenizer(settings.tokenizer)
+    say(f"no tokenizer given: training one of {settings.vocab_size} tokens on the corpus")
+    train_tokenizer(settings.corpus, settings.out, vocab_size=settings.vocab_size, overwrite=overwrite)
+    return load_tokenizer(settings.out)
+
+
+def _encode(tokenizer, text: list[str], settings: EncoderTraining) -> tuple[Sentences, int]:
+    """Token ids of the sentences that fit the model, and how many do not."""
+    sequences = encode_sentences(tokenizer, text)
+    fitting = [ids for ids in sequences if 2 < len(ids) <= settings.size.max_length]
+    if not fitting:
+        raise DataError(
+            f"no sentence has between 1 and {settings.size.max_length - 2} tokens",
+            path=settings.corpus,
+            remedy="check corpus and size.max_length",
+        )
+    return Sentences.of(fitting), len(sequences) - len(fitting)
+
+
+def _measurement(evaluation: Evaluation, tokenizer, held_out: list[str]):
+    """What is measured at each point of the learning curve."""
+    from babyssa.probing import load_suite, probe, score
+
+    suite = None if evaluation.suite is None else load_suite(evaluation.suite, evaluation.suite_order)
+
+    def measure(model) -> dict[str, Any]:
+        measured = {}
+        if held_out:
+            scores = score((model, tokenizer), held_out, method="pll")
+            nats = -sum(s.score for s in scores) / sum(len(s.tokens) for s in scores)
+            measured["pseudo_perplexity"] = float(np.exp(nats))
+        if suite is not None:
+            result = probe((model, tokenizer), suite, method=evaluation.method)
+            measured["accuracy"] = result.accuracy
+        return measured
+
+    return measure

@@ -1,0 +1,75 @@
+"""How a model is optimised and for how long; imports nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from babyssa.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Optimisation:
+    """AdamW with linear warm-up and linear decay.
+
+    Parameters
+    ----------
+    batch_size : int
+        Sequences per step.
+    epochs : float
+        Passes over the training data, all mask patterns included; ignored where `steps` is given.
+    steps : int, optional
+        Optimiser steps.
+    learning_rate : float
+        Peak learning rate.
+    warmup_fraction : float
+        Share of the steps with a rising learning rate; ignored where `warmup_steps` is given.
+    warmup_steps : int, optional
+        Steps with a rising learning rate.
+    weight_decay : float
+        Decoupled weight decay; never applied to biases, normalisations and scoring parameters.
+    beta1, beta2 : float
+        AdamW's decay rates.
+    max_grad_norm : float
+        Gradients are scaled down to this norm; 0 leaves them.
+    log_every : int
+        Steps between two lines of log.jsonl.
+    checkpoint_every : int
+        Steps between two checkpoints in the run folder; 0 writes none.
+    report_to : list of str
+        Where Trainer reports besides log.jsonl: tensorboard, wandb.
+    """
+
+    batch_size: int = 16
+    epochs: float = 1.0
+    steps: int | None = None
+    learning_rate: float = 1e-4
+    warmup_fraction: float = 0.1
+    warmup_steps: int | None = None
+    weight_decay: float = 0.0
+    beta1: float = 0.9
+    beta2: float = 0.999
+    max_grad_norm: float = 1.0
+    log_every: int = 100
+    checkpoint_every: int = 0
+    report_to: list[str] = field(default_factory=list)
+
+    def __post_init__(self):
+        if self.batch_size < 1:
+            raise ConfigError(f"optimisation.batch_size is {self.batch_size}", remedy="it is at least 1")
+        if self.epochs <= 0 or (self.steps is not None and self.steps < 1):
+            raise ConfigError(
+                f"optimisation.epochs is {self.epochs} and optimisation.steps {self.steps}",
+                remedy="both are above 0",
+            )
+        if self.learning_rate <= 0:
+            raise ConfigError(f"optimisation.learning_rate is {self.learning_rate}", remedy="it is above 0")
+        if not 0 <= self.warmup_fraction <= 1 or (self.warmup_steps is not None and self.warmup_steps < 0):
+            raise ConfigError(
+                f"optimisation.warmup_fraction is {self.warmup_fraction} and warmup_steps {self.warmup_steps}",
+                remedy="a fraction between 0 and 1, and at least 0 steps",
+            )
+        if self.log_every < 1 or self.checkpoint_every < 0:
+            raise ConfigError(
+                f"optimisation.log_every is {self.log_every} and checkpoint_every {self.checkpoint_every}",
+                remedy="at least 1, and at least 0",
+            )

@@ -1,0 +1,87 @@
+"""The folder of one training run: what is in it, and whether it is finished.
+
+- config.yaml: every resolved setting, the versions, and what the run was made from; written first;
+- log.jsonl: one JSON object per logged step;
+- checkpoints/: Trainer's checkpoints, where asked for;
+- the tokenizer, and the model in save_pretrained's format; model.safetensors is moved into place last, so
+  a folder that has it is finished.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from babyssa.data import save_tokenizer
+from babyssa.errors import DataError
+from babyssa.files import atomic_write, refuse_to_overwrite, versions
+
+CONFIG = "config.yaml"
+LOG = "log.jsonl"
+WEIGHTS = "model.safetensors"
+CHECKPOINTS = "checkpoints"
+
+
+def plain(value: Any) -> Any:
+    """A config as plain values that YAML and JSON hold: dataclasses as dicts, paths as strings."""
+    if dataclasses.is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def start_run(out: Path, settings: dict[str, Any], overwrite: bool) -> None:
+    """Create a run folder with its config.yaml; clears an earlier run's files if `overwrite` is true.
+
+    Raises
+    ------
+    OutputExistsError
+        If `out` holds a run and `overwrite` is false.
+    """
+    out = Path(out)
+    refuse_to_overwrite(out, [CONFIG, LOG, WEIGHTS, "config.json"], overwrite)
+    for name in (WEIGHTS, "config.json", LOG):
+        (out / name).unlink(missing_ok=True)
+    shutil.rmtree(out / CHECKPOINTS, ignore_errors=True)
+    with atomic_write(out / CONFIG) as file:
+        yaml.safe_dump({**settings, "versions": versions()}, file, sort_keys=False, allow_unicode=True)
+
+
+def finish_run(out: Path, model, tokenizer) -> None:
+    """Save tokenizer and model; the weights appear last and whole."""
+    partial = Path(out) / ".model.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    save_tokenizer(tokenizer, partial)
+    model.save_pretrained(partial)
+    files = sorted(partial.iterdir(), key=lambda path: (path.suffix == ".safetensors", path.name))
+    for path in files:
+        os.replace(path, Path(out) / path.name)
+    partial.rmdir()
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether `folder` holds a finished run."""
+    return (Path(folder) / WEIGHTS).is_file()
+
+
+def read_settings(folder: Path) -> dict[str, Any]:
+    """The config.yaml of a run folder; DataError if it is missing or broken."""
+    path = Path(folder) / CONFIG
+    try:
+        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError("no such file", path=path, remedy="is this a run folder?") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        raise DataError("broken YAML", path=path, line=mark.line + 1 if mark else None) from None
+    if not isinstance(settings, dict):
+        raise DataError("not a mapping of settings", path=path)
+    return settings
