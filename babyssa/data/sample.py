@@ -21,56 +21,36 @@ from babyssa.data.vocabulary import Vocabulary
 from babyssa.errors import ConfigError
 from babyssa.files import atomic_write, refuse_to_overwrite
 
-COLUMNS = [
-    "id",
-    "speaker_id",
-    "utterance_order",
-    "transcript_id",
-    "corpus_id",
-    "gloss",
-    "num_tokens",
-    "stem",
-    "part_of_speech",
-    "speaker_code",
-    "speaker_name",
-    "speaker_role",
-    "target_child_id",
-    "target_child_age",
-    "target_child_name",
-    "target_child_sex",
-    "type",
-    "media_end",
-    "media_start",
-    "media_unit",
-    "collection_id",
-    "collection_name",
-    "num_morphemes",
-    "language",
-]
+# The columns of a childes-db export, with the value of those that are the same in every row.
+COLUMNS = {
+    **dict.fromkeys(("id", "speaker_id", "utterance_order", "transcript_id")),
+    "corpus_id": 1,
+    **dict.fromkeys(("gloss", "num_tokens")),
+    **dict.fromkeys(("stem", "part_of_speech"), "NA"),
+    "speaker_code": None,
+    "speaker_name": "NA",
+    **dict.fromkeys(("speaker_role", "target_child_id", "target_child_age", "target_child_name")),
+    **dict.fromkeys(("target_child_sex", "type")),
+    **dict.fromkeys(("media_end", "media_start", "media_unit"), "NA"),
+    "collection_id": 1,
+    "collection_name": "Eng-NA",
+    "num_morphemes": "NA",
+    "language": "eng",
+}
 
 SESSIONS = 60
 YOUNGEST, OLDEST = 180, 1800  # days
 CHILDREN = (("Molly", "female"), ("Ben", "male"), ("Nina", "female"), ("Sam", "male"), ("Lucy", "female"))
 SPEAKERS = (("MOT", "Mother", 70), ("FAT", "Father", 17), ("GRA", "Grandmother", 6), ("INV", "Investigator", 7))
 
-_PREFIXES = [
-    "oh",
-    "well",
-    "okay",
-    "now",
-    "and",
-    "yeah",
-    "no",
-    "so",
-    "look",
-    "alright",
-    "but",
-    "then",
-    "see",
-    "uhoh",
-    "hey",
-]
-_PREFIX_WEIGHTS = [9, 5, 7, 6, 8, 5, 4, 4, 2, 2, 3, 2, 1, 1, 1]
+# What an utterance may begin with, and how often.
+_OPENINGS = {
+    **{"oh": 9, "well": 5, "okay": 7, "now": 6, "and": 8, "yeah": 5, "no": 4, "so": 4, "look": 2, "alright": 2},
+    **{"but": 3, "then": 2, "see": 1, "uhoh": 1, "hey": 1},
+}
+# Those that do not go with a question or an order.
+_STATEMENT_OPENINGS = {"look", "see", "uhoh", "no", "yeah"}
+# Registers whose statements may be joined by "and".
 _JOINED = ("ongoing", "states", "past", "future", "transfer", "labelling")
 _UNINTELLIGIBLE = ("xxx", "xxx", "yyy")
 
@@ -159,48 +139,42 @@ def _render(utterances: int, seed: int) -> tuple[str, SampleStats]:
     """The export as text, and its statistics."""
     rng = random.Random(seed)
     vocabulary = Vocabulary(load_lexicon(), rng)
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    row, adult, child, tokens, types = 0, 0, 0, 0, set()
     ages = _ages(rng)
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    rows, adult, tokens, types = 0, 0, 0, set()
     for number, age in enumerate(ages):
         name, gender = CHILDREN[number % len(CHILDREN)]
         session = _session(vocabulary, name, gender, age, rng)
         share = utterances * (number + 1) // SESSIONS - utterances * number // SESSIONS
         for order, turn in enumerate(_conversation(vocabulary, session, share, rng), 1):
-            row += 1
-            if turn.code == "CHI":
-                child += 1
-            else:
+            rows += 1
+            words = turn.utterance.words
+            if turn.code != "CHI":
                 adult += 1
-                tokens += len(turn.utterance.words)
-                types.update(word.lower() for word in turn.utterance.words)
-            fields = {
-                "id": row,
-                "speaker_id": number * 10 + [*_CODES, "CHI"].index(turn.code),
+                tokens += len(words)
+                types.update(word.lower() for word in words)
+            row = {
+                "id": rows,
+                "speaker_id": number * 10 + _CODES.index(turn.code),
                 "utterance_order": order,
                 "transcript_id": number + 1,
-                "corpus_id": 1,
-                "gloss": " ".join(turn.utterance.words),
-                "num_tokens": len(turn.utterance.words),
+                "gloss": " ".join(words),
+                "num_tokens": len(words),
                 "speaker_code": turn.code,
                 "speaker_role": turn.role,
-                "target_child_id": CHILDREN.index((name, gender)) + 1,
+                "target_child_id": number % len(CHILDREN) + 1,
                 "target_child_age": age,
                 "target_child_name": name,
                 "target_child_sex": gender,
                 "type": turn.utterance.type,
-                "collection_id": 1,
-                "collection_name": "Eng-NA",
-                "language": "eng",
             }
-            writer.writerow([fields.get(column, "NA") for column in COLUMNS])
-    stats = SampleStats(adult, child, tokens, len(types), SESSIONS, ages[0], ages[-1])
-    return buffer.getvalue(), stats
+            writer.writerow({**COLUMNS, **row})
+    return buffer.getvalue(), SampleStats(adult, rows - adult, tokens, len(types), SESSIONS, ages[0], ages[-1])
 
 
-_CODES = [code for code, _, _ in SPEAKERS]
+_CODES = [*(code for code, _, _ in SPEAKERS), "CHI"]
 
 
 def _ages(rng: random.Random) -> list[int]:
@@ -284,7 +258,7 @@ def _speak(
 def _join(first: list[Utterance], second: list[Utterance], rng: random.Random) -> list[Utterance]:
     """Two statements in one breath; anything but two statements stays apart."""
     alone = len(first) == len(second) == 1 and first[0].type == second[0].type == "declarative"
-    if alone and second[0].words[0] not in _PREFIXES:
+    if alone and second[0].words[0] not in _OPENINGS:
         words = (*first[0].words, rng.choice(["and", "and", "but", "so", "and then"]), *second[0].words)
         return [first[0]._replace(words=tuple(" ".join(words).split()))]
     return first
@@ -302,10 +276,10 @@ def _spoken(utterance: Utterance, session: Session, rng: random.Random) -> Utter
     """The utterance with what comes before and after it in speech; at times a word is not understood."""
     words = list(utterance.words)
     if len(words) > 1 and utterance.type != "trail off":
-        if rng.random() < 0.11 and words[0] not in _PREFIXES:
-            prefix = rng.choices(_PREFIXES, _PREFIX_WEIGHTS)[0]
-            if utterance.type == "declarative" or prefix not in ("look", "see", "uhoh", "no", "yeah"):
-                words.insert(0, prefix)
+        if rng.random() < 0.11 and words[0] not in _OPENINGS:
+            opening = rng.choices(tuple(_OPENINGS), tuple(_OPENINGS.values()))[0]
+            if utterance.type == "declarative" or opening not in _STATEMENT_OPENINGS:
+                words.insert(0, opening)
         if rng.random() < 0.035 and session.child not in words and words[-1] not in ("honey", "okay", "huh"):
             words.append(session.child)
     if rng.random() < 0.035:
