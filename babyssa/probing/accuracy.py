@@ -13,7 +13,8 @@ import numpy as np
 from babyssa.console import progress
 from babyssa.errors import DataError
 from babyssa.files import atomic_write, refuse_to_overwrite, versions, write_json
-from babyssa.probing.models import LoadedModel, as_loaded, encode, weights_sha256
+from babyssa.probing.encoding import Encoding, encode_all
+from babyssa.probing.models import LoadedModel, as_loaded, weights_sha256
 from babyssa.probing.scorers import choose_method, reduce, token_scores
 from babyssa.probing.suites import Paradigm, Suite, load_suite, read_text
 
@@ -148,15 +149,11 @@ def probe(
     return result
 
 
-def _encode(loaded: LoadedModel, paradigm: Paradigm) -> tuple[list[str], list]:
+def _encode(loaded: LoadedModel, paradigm: Paradigm) -> tuple[list[str], list[Encoding]]:
     """The sentences of a paradigm, good and bad in turn, and their encodings."""
-    sentences, encodings = [], []
-    for pair in paradigm.pairs:
-        where = {"path": paradigm.path, "line": pair.line}
-        for sentence in (pair.good, pair.bad):
-            sentences.append(sentence)
-            encodings.append(encode(loaded, sentence, where))
-    return sentences, encodings
+    sentences = [sentence for pair in paradigm.pairs for sentence in (pair.good, pair.bad)]
+    places = [{"path": paradigm.path, "line": pair.line} for pair in paradigm.pairs for _ in range(2)]
+    return sentences, encode_all(loaded, sentences, places)
 
 
 def _score_pairs(

@@ -30,7 +30,8 @@ from babyssa.data.lexicon import Lexicon, load_lexicon
 from babyssa.errors import ConfigError, ModelError, nearest
 from babyssa.files import atomic_write, refuse_to_overwrite, versions, write_json
 from babyssa.probing.accuracy import identity
-from babyssa.probing.models import LoadedModel, as_loaded, encode, evaluating, weights_sha256
+from babyssa.probing.encoding import encode
+from babyssa.probing.models import LoadedModel, as_loaded, evaluating, weights_sha256
 from babyssa.probing.statistics import t_interval
 
 RESULT, TABLE = "diagnostic.json", "diagnostic.csv"

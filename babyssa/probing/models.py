@@ -1,9 +1,8 @@
-"""Loading a masked or causal language model with its tokenizer, and turning sentences into its token ids."""
+"""Loading a masked or causal language model with the tokenizer that fits it."""
 
 from __future__ import annotations
 
 import hashlib
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from transformers.models.auto.modeling_auto import (
 )
 
 import babyssa.attention  # noqa: F401  (registers checkpoints whose attention has another scoring)
-from babyssa.errors import BabySSAError, ConfigError, DataError, ModelError
+from babyssa.errors import BabySSAError, ConfigError, ModelError
 
 Kind = Literal["masked", "causal"]
 
@@ -51,26 +50,6 @@ class LoadedModel:
     def device(self) -> torch.device:
         """Where the model's parameters are."""
         return next(self.model.parameters()).device
-
-
-@dataclass(frozen=True)
-class Encoding:
-    """One sentence as a model sees it.
-
-    Attributes
-    ----------
-    ids : tuple of int
-        Token ids with special tokens.
-    inside : tuple of int
-        Positions in `ids` of the sentence's own tokens.
-    words : tuple of int or None
-        For each position in `inside` the number of the word that it belongs to: a word is a pre-token of the
-        tokenizer (for byte-level BPE a run of letters, of digits or of other signs). None if it cannot say.
-    """
-
-    ids: tuple[int, ...]
-    inside: tuple[int, ...]
-    words: tuple[int, ...] | None
 
 
 def load_model(name: str | Path, device: str | torch.device | None = None) -> LoadedModel:
@@ -184,93 +163,6 @@ def evaluating(model: nn.Module) -> Iterator[None]:
     finally:
         for module in training:
             module.training = True
-
-
-def encode(loaded: LoadedModel, sentence: str, where: dict[str, Any] | None = None) -> Encoding:
-    """The token ids of one sentence, for a masked model framed by its special tokens, for a causal one by bos.
-
-    A special token written out in the sentence (``<mask>``) is read as the characters that it is made of.
-
-    Parameters
-    ----------
-    loaded : LoadedModel
-        The model that will read it.
-    sentence : str
-        Any text.
-    where : dict, optional
-        ``path`` and ``line`` of the sentence for error messages.
-
-    Raises
-    ------
-    DataError
-        If the sentence is empty, not valid Unicode, too long for the model, or cannot be represented.
-    ModelError
-        If a causal model's tokenizer has neither bos nor eos, so that nothing predicts the first token.
-    """
-    where = where or {}
-    tokenizer = loaded.tokenizer
-    quoted = f"'{sentence if len(sentence) <= 60 else sentence[:57] + '...'}'"
-    try:
-        sentence.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise DataError(
-            f"sentence {sentence!a} is not valid Unicode (character {error.start + 1})", **where
-        ) from None
-    masked = loaded.kind == "masked"
-    encoded = tokenizer(
-        sentence,
-        add_special_tokens=masked,
-        split_special_tokens=True,
-        return_special_tokens_mask=True,
-        return_offsets_mapping=tokenizer.is_fast,
-        padding=False,
-        truncation=False,
-        verbose=False,
-    )
-    ids = list(encoded["input_ids"])
-    added = encoded["special_tokens_mask"] if masked else [0] * len(ids)
-    inside = [position for position, special in enumerate(added) if not special]
-    forbidden = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
-    for position in inside:
-        if ids[position] in forbidden:
-            token = tokenizer.convert_ids_to_tokens(ids[position])
-            raise DataError(f"sentence {quoted} is read as containing the special token {token}", **where)
-    if not inside or not sentence.strip():
-        raise DataError(f"sentence {quoted} is empty: it has no words", **where)
-    words = None
-    if tokenizer.is_fast:
-        dropped = _dropped(sentence, [encoded["offset_mapping"][i] for i in inside])
-        if dropped:
-            raise DataError(
-                f"sentence {quoted}: the tokenizer drops {dropped!a}",
-                **where,
-                remedy="use a tokenizer with an unknown token or the whole byte alphabet",
-            )
-        words = tuple(encoded.word_ids()[i] for i in inside)
-    if not masked:
-        start = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
-        if start is None:
-            raise ModelError(
-                "the tokenizer has neither a bos nor an eos token, which the first token is conditioned on",
-                path=loaded.name,
-                remedy="set its bos_token and save it",
-            )
-        ids, inside = [start, *ids], [i + 1 for i in inside]
-    if loaded.max_tokens is not None and len(ids) > loaded.max_tokens:
-        raise DataError(
-            f"sentence {quoted} is {len(ids)} tokens long, but the model takes {loaded.max_tokens}",
-            **where,
-            remedy="shorten or drop it",
-        )
-    return Encoding(tuple(ids), tuple(inside), words)
-
-
-def _dropped(sentence: str, offsets: list[tuple[int, int]]) -> str:
-    """Letters, digits and signs that no token covers, as when a vocabulary lacks them and an unknown token."""
-    covered = {index for start, end in offsets for index in range(start, end)}
-    return "".join(
-        c for index, c in enumerate(sentence) if index not in covered and unicodedata.category(c)[0] in "LNPS"
-    )
 
 
 def _kind_of(config: Any, name: str | Path, architecture: str | None = None) -> Kind:

@@ -22,7 +22,8 @@ import torch
 from torch import Tensor, nn
 
 from babyssa.errors import ConfigError, DataError, ModelError, nearest
-from babyssa.probing.models import Encoding, LoadedModel, as_loaded, encode, evaluating
+from babyssa.probing.encoding import Encoding, encode_all
+from babyssa.probing.models import LoadedModel, as_loaded, evaluating
 
 Reduction = Literal["sum", "mean"]
 
@@ -169,7 +170,7 @@ def score(
     for number, sentence in enumerate(sentences, start=1):
         if not isinstance(sentence, str):
             raise DataError(f"sentence {number} is not a string but {type(sentence).__name__}")
-    encodings = [encode(loaded, sentence) for sentence in sentences]
+    encodings = encode_all(loaded, sentences)
     scored = METHODS[method].scored
     results = []
     for sentence, encoding, values in zip(

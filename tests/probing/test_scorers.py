@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from babyssa.errors import ConfigError, DataError, ModelError
 from babyssa.probing import load_model, score
-from babyssa.probing.models import as_loaded, encode
+from babyssa.probing.encoding import encode
+from babyssa.probing.models import as_loaded
 
 SENTENCES = [
     "the dog is big .",
