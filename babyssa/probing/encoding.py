@@ -9,6 +9,7 @@ from typing import Any
 
 from babyssa.errors import DataError, ModelError
 from babyssa.probing.models import LoadedModel
+from babyssa.probing.suites import quoted
 
 
 @dataclass(frozen=True)
@@ -84,18 +85,18 @@ def encode_all(
         added = encoded["special_tokens_mask"][index] if masked else [0] * len(ids)
         inside = [position for position, special in enumerate(added) if not special]
         if not inside:
-            raise DataError(f"sentence {_quoted(sentence)} has no tokens", **place)
+            raise DataError(f"sentence {quoted(sentence)} has no tokens", **place)
         for position in inside:
             if ids[position] in forbidden:
                 token = tokenizer.convert_ids_to_tokens(ids[position])
-                raise DataError(f"sentence {_quoted(sentence)} is read as having special token {token}", **place)
+                raise DataError(f"sentence {quoted(sentence)} is read as having special token {token}", **place)
         words = None
         if tokenizer.is_fast:
             offsets = encoded["offset_mapping"][index]
             dropped = _dropped(sentence, [offsets[position] for position in inside])
             if dropped:
                 raise DataError(
-                    f"sentence {_quoted(sentence)}: the tokenizer drops {dropped!a}",
+                    f"sentence {quoted(sentence)}: the tokenizer drops {dropped!a}",
                     **place,
                     remedy="use a tokenizer with an unknown token or the whole byte alphabet",
                 )
@@ -104,7 +105,7 @@ def encode_all(
         length = len(start) + len(ids)
         if loaded.max_tokens is not None and length > loaded.max_tokens:
             raise DataError(
-                f"sentence {_quoted(sentence)} is {length} tokens long, but the model takes {loaded.max_tokens}",
+                f"sentence {quoted(sentence)} is {length} tokens long, but the model takes {loaded.max_tokens}",
                 **place,
                 remedy="shorten or drop it",
             )
@@ -114,7 +115,7 @@ def encode_all(
 
 def _check_text(sentence: str, place: Mapping[str, Any]) -> None:
     if not sentence.strip():
-        raise DataError(f"sentence {_quoted(sentence)} is empty", **place)
+        raise DataError(f"sentence {quoted(sentence)} is empty", **place)
     try:
         sentence.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -140,7 +141,3 @@ def _dropped(sentence: str, offsets: Sequence[tuple[int, int]]) -> str:
     return "".join(
         c for index, c in enumerate(sentence) if index not in covered and unicodedata.category(c)[0] in "LNPS"
     )
-
-
-def _quoted(sentence: str) -> str:
-    return f"'{sentence if len(sentence) <= 60 else sentence[:57] + '...'}'"

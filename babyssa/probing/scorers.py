@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from babyssa.errors import ConfigError, DataError, ModelError, nearest
 from babyssa.probing.encoding import Encoding, encode_all
 from babyssa.probing.models import LoadedModel, as_loaded, evaluating
+from babyssa.probing.suites import quoted
 
 Reduction = Literal["sum", "mean"]
 
@@ -249,7 +250,7 @@ def token_scores(
             values = answers[begin:end].tolist()
             if not all(map(math.isfinite, values)):
                 raise ModelError(
-                    f"a token of sentence '{sentences[start]}' has log-probability NaN or infinity",
+                    f"a token of sentence {quoted(sentences[start])} has log-probability NaN or infinity",
                     path=loaded.name,
                     remedy="the weights are broken or overflow: load the model in float32",
                 )

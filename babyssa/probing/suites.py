@@ -247,7 +247,7 @@ def _load_file(path: Path, order: str | None, columns: dict[str, str]) -> list[P
         if not good.strip() or not bad.strip():
             raise DataError("empty member of a pair", path=path, line=line)
         if good == bad:
-            raise DataError(f"the two members of the pair are identical: '{good}'", path=path, line=line)
+            raise DataError(f"the two members of the pair are identical: {quoted(good)}", path=path, line=line)
         name = row.get("paradigm") or path.stem
         phenomenon = row.get("phenomenon") or phenomenon_of(name)
         if phenomena.setdefault(name, phenomenon) != phenomenon:
@@ -339,6 +339,12 @@ def _table_rows(
             yield line, {role: record[column] for role, column in columns.items() if column in record}
     except csv.Error as error:
         raise DataError(f"broken row: {error}", path=path, line=reader.line_num) from None
+
+
+def quoted(text: str) -> str:
+    """A sentence in quotation marks for a message: shortened, with nothing that could steer a terminal."""
+    shown = "".join(c if c.isprintable() else " " for c in text)
+    return f"'{shown if len(shown) <= 60 else shown[:57] + '...'}'"
 
 
 def read_text(path: Path) -> str:

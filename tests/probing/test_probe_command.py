@@ -131,6 +131,20 @@ def test_score_as_json_is_what_the_function_returns(run_babyssa, causal_folder):
         assert found["score"] == expected.score
 
 
+def test_words_that_mean_something_in_yaml_are_sentences_too(run_babyssa, masked_folder):
+    texts = ["null", "1.0", "a: b", "[x]", "true", "é"]
+    status, printed, err = run_babyssa("score", masked_folder, *texts, "--json")
+    assert status == 0, err
+    assert [s["text"] for s in json.loads(printed)["sentences"]] == texts
+
+
+def test_control_characters_in_a_suite_do_not_reach_the_terminal(run_babyssa, masked_folder, tmp_path):
+    (tmp_path / "s.csv").write_text("good,bad\nx\x1b[31m,x\x1b[31m\n")
+    status, _, err = run_babyssa("probe", masked_folder, "--suite", tmp_path / "s.csv", "--out", tmp_path / "o")
+    assert status == 1
+    assert "identical" in err and "\x1b" not in err
+
+
 def test_score_reads_sentences_from_standard_input(run_babyssa, masked_folder, stdin):
     stdin("the dog .\r\né 🙂\n".encode())
     status, printed, _ = run_babyssa("score", masked_folder, "--json")
