@@ -102,8 +102,8 @@ class SSAConfig:
     granularity: Literal["head", "layer", "model"] = "head"
 
     def __post_init__(self):
-        check_parameter("ssa", "n", self.n, "at least 1", lambda n: n >= 1)
-        check_parameter("ssa", "b", self.b, "greater than 0", lambda b: b > 0)
+        check_parameter("ssa", "n", self.n, "at least 1", lambda n: 1 <= n < math.inf)
+        check_parameter("ssa", "b", self.b, "greater than 0", lambda b: 0 < b < math.inf)
         check_parameter("ssa", "learn_n", self.learn_n, "true or false", lambda v: v in (True, False))
         check_parameter("ssa", "learn_b", self.learn_b, "true or false", lambda v: v in (True, False))
         check_parameter("ssa", "granularity", self.granularity, "head, layer or model", _SHARING.__contains__)

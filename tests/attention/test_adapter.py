@@ -1,0 +1,256 @@
+"""The adapter: any scoring in any model that dispatches through AttentionInterface, kept when saved."""
+
+import json
+import pickle
+import subprocess
+import sys
+
+import pytest
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    BertConfig,
+    BertForMaskedLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    NemotronConfig,
+    NemotronForCausalLM,
+    RobertaConfig,
+    RobertaForMaskedLM,
+    pipeline,
+)
+
+from babyssa.attention import (
+    VARIANTS,
+    SoftmaxConfig,
+    SSAConfig,
+    scoring_config,
+    scoring_parameters,
+    scorings,
+    set_scoring,
+)
+from babyssa.errors import ConfigError, ModelError
+
+SMALL = {"vocab_size": 60, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+STOCK = {
+    "roberta": (RobertaForMaskedLM, RobertaConfig(**SMALL, intermediate_size=48, max_position_embeddings=40)),
+    "bert": (BertForMaskedLM, BertConfig(**SMALL, intermediate_size=48, max_position_embeddings=40)),
+    "gpt2": (GPT2LMHeadModel, GPT2Config(vocab_size=60, n_embd=32, n_layer=2, n_head=4, n_positions=40)),
+    "llama": (
+        LlamaForCausalLM,
+        LlamaConfig(**SMALL, num_key_value_heads=2, intermediate_size=48, max_position_embeddings=40),
+    ),
+    "nemotron": (
+        NemotronForCausalLM,
+        NemotronConfig(**SMALL, num_key_value_heads=2, intermediate_size=48, max_position_embeddings=40),
+    ),
+}
+CAUSAL = ["gpt2", "llama", "nemotron"]
+
+
+def stock(kind):
+    cls, config = STOCK[kind]
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return cls(config.__class__.from_dict(config.to_dict())).eval()
+
+
+def inputs(batch=3, length=9, padded=3):
+    generator = torch.Generator().manual_seed(1)
+    ids = torch.randint(5, 60, (batch, length), generator=generator)
+    mask = torch.ones_like(ids)
+    ids[1, length - padded :], mask[1, length - padded :] = 1, 0
+    return {"input_ids": ids, "attention_mask": mask}
+
+
+def auto_class(kind):
+    return AutoModelForCausalLM if kind in CAUSAL else AutoModelForMaskedLM
+
+
+@pytest.mark.parametrize("kind", STOCK)
+def test_softmax_through_the_adapter_is_the_stock_model(kind):
+    model = stock(kind)
+    expected = model(**inputs()).logits
+    found = set_scoring(model, SoftmaxConfig())(**inputs()).logits
+    real = inputs()["attention_mask"].bool()
+    assert torch.allclose(found[real], expected[real], atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", STOCK)
+@pytest.mark.parametrize("variant", ["ssa", "ssa-1.5", "softmax"])
+def test_padding_changes_nothing(kind, variant):
+    model = set_scoring(stock(kind), scoring_config(variant))
+    together = model(**inputs()).logits
+    alone = model(input_ids=inputs()["input_ids"][1:2, :6]).logits
+    assert torch.allclose(together[1, :6], alone[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", CAUSAL)
+def test_causal_models_stay_causal(kind):
+    model = set_scoring(stock(kind), scoring_config("ssa"))
+    ids = inputs()["input_ids"][:1]
+    expected = model(input_ids=ids).logits
+    changed = ids.clone()
+    changed[0, 5:] = (changed[0, 5:] + 7) % 50 + 5
+    found = model(input_ids=changed).logits
+    assert torch.equal(found[0, :5], expected[0, :5])
+    assert not torch.allclose(found[0, 5:], expected[0, 5:], atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", CAUSAL)
+def test_generation_with_a_cache_equals_recomputing(kind):
+    model = set_scoring(stock(kind), scoring_config("ssa-1.5"))
+    ids = inputs()["input_ids"][:1, :4]
+    mask = torch.ones_like(ids)
+    settings = {"max_new_tokens": 6, "do_sample": False, "pad_token_id": 1, "eos_token_id": None}
+    cached = model.generate(ids, attention_mask=mask, use_cache=True, **settings)
+    assert torch.equal(cached, model.generate(ids, attention_mask=mask, use_cache=False, **settings))
+    with torch.no_grad():
+        longest = model(input_ids=cached[:, :-1]).logits.argmax(-1)
+    assert torch.equal(longest[:, 3:], cached[:, 4:])
+
+
+@pytest.mark.parametrize("kind", STOCK)
+def test_attention_weights_can_be_had(kind):
+    model = set_scoring(stock(kind), scoring_config("ssa"))
+    found = model(**inputs(), output_attentions=True).attentions
+    assert len(found) == 2
+    for weights in found:
+        assert weights.shape == (3, 4, 9, 9)
+        assert torch.allclose(weights[0].sum(-1), torch.ones(()), atol=1e-5)
+        assert (weights[1, :, :6, 6:] == 0).all()
+
+
+@pytest.mark.parametrize("kind", STOCK)
+@pytest.mark.parametrize(
+    "config", [*VARIANTS.values(), SSAConfig(granularity="layer"), SSAConfig(granularity="model")]
+)
+def test_a_saved_model_comes_back_with_its_scoring(kind, config, tmp_path):
+    model = set_scoring(stock(kind), config)
+    with torch.no_grad():
+        for parameter in scorings(model).values():
+            for value in parameter.parameters():
+                value.add_(torch.linspace(0.1, 0.4, len(value)))
+    expected = model(**inputs()).logits
+    model.save_pretrained(tmp_path)
+    again, report = auto_class(kind).from_pretrained(tmp_path, output_loading_info=True)
+    assert not any(report.values()), report
+    assert torch.equal(again.eval()(**inputs()).logits, expected)
+    assert scoring_parameters(again) == scoring_parameters(model)
+    from_config = auto_class(kind).from_config(again.config)
+    assert type(from_config) is type(again) and list(scorings(from_config)) == list(scorings(again))
+
+
+def test_one_model_wide_parameter_is_one_parameter(tmp_path):
+    model = set_scoring(stock("roberta"), SSAConfig(granularity="model"))
+    names = [name for name, _ in model.named_parameters() if "raw_" in name]
+    assert names == ["roberta.scoring.raw_n", "roberta.scoring.raw_b"]
+    model(**inputs()).logits.square().mean().backward()
+    assert model.roberta.scoring.raw_n.grad.abs() > 0
+
+
+def test_every_learnable_parameter_gets_a_gradient():
+    model = set_scoring(stock("roberta"), SSAConfig())
+    model.train()(**inputs()).logits.square().mean().backward()
+    for scoring in scorings(model).values():
+        for parameter in scoring.parameters():
+            assert parameter.grad.shape == (4,) and (parameter.grad != 0).all()
+
+
+def test_weights_that_variants_share_keep_their_names_and_values():
+    plain, scored = stock("roberta"), set_scoring(stock("roberta"), SSAConfig())
+    before, after = plain.state_dict(), scored.state_dict()
+    assert {key for key in after if key not in before} == {
+        f"roberta.encoder.layer.{i}.attention.self.scoring.raw_{p}" for i in (0, 1) for p in "nb"
+    }
+    assert all(torch.equal(before[key], after[key]) for key in before)
+
+
+def test_a_scored_model_pickles():
+    model = set_scoring(stock("roberta"), SSAConfig())
+    again = pickle.loads(pickle.dumps(model))
+    assert torch.equal(again(**inputs()).logits, model(**inputs()).logits)
+
+
+WITHOUT_THIS_PACKAGE = """
+import sys
+from transformers import AutoConfig, AutoModelForMaskedLM, RobertaForMaskedLM, RobertaModel
+assert not any(name.startswith("babyssa") for name in sys.modules)
+for load in (AutoConfig, AutoModelForMaskedLM, RobertaForMaskedLM, RobertaModel):
+    try:
+        load.from_pretrained(sys.argv[1])
+    except ValueError as error:
+        assert "babyssa" in str(error), error
+    else:
+        sys.exit(f"{load.__name__} opened it in silence")
+"""
+
+
+@pytest.mark.slow
+def test_transformers_alone_refuses_a_checkpoint_with_another_scoring(tmp_path):
+    set_scoring(stock("roberta"), scoring_config("ssa-1.5")).save_pretrained(tmp_path)
+    done = subprocess.run([sys.executable, "-c", WITHOUT_THIS_PACKAGE, tmp_path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_stock_class_does_not_run_such_a_checkpoint_as_softmax(tmp_path):
+    set_scoring(stock("roberta"), scoring_config("ssa-1.5")).save_pretrained(tmp_path)
+    model = RobertaForMaskedLM.from_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="no scoring attached"):
+        model(**inputs())
+
+
+def test_the_scoring_stands_in_config_json(tmp_path):
+    set_scoring(stock("roberta"), scoring_config("ssa-2", b=0.5)).save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config["model_type"] == "babyssa-roberta"
+    assert config["attention_scoring"] == {
+        "name": "ssa",
+        "n": 2.0,
+        "b": 0.5,
+        "learn_n": False,
+        "learn_b": True,
+        "granularity": "head",
+    }
+
+
+def test_a_broken_scoring_in_config_json_is_refused(tmp_path):
+    set_scoring(stock("roberta"), scoring_config("ssa-2")).save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(path.read_text().replace('"name": "ssa"', '"name": "sssa"'))
+    with pytest.raises(ConfigError, match="unknown scoring 'sssa'"):
+        AutoModelForMaskedLM.from_pretrained(tmp_path)
+
+
+def test_a_second_scoring_is_refused():
+    model = set_scoring(stock("roberta"), SSAConfig())
+    with pytest.raises(ModelError, match="has a scoring already"):
+        set_scoring(model, SSAConfig())
+
+
+def test_a_model_without_attention_interface_is_refused():
+    from transformers import XLNetConfig, XLNetLMHeadModel
+
+    model = XLNetLMHeadModel(XLNetConfig(vocab_size=60, d_model=32, n_layer=1, n_head=4, d_inner=48))
+    with pytest.raises(ModelError, match="does not dispatch through transformers' AttentionInterface"):
+        set_scoring(model, SSAConfig())
+
+
+@pytest.mark.slow
+def test_a_fill_mask_pipeline_runs(tmp_path):
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    words = {"<mask>": 0, "<pad>": 1, "<unk>": 2, **{f"w{i}": i for i in range(3, 60)}}
+    raw = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
+    raw.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=raw, mask_token="<mask>", pad_token="<pad>", unk_token="<unk>"
+    )
+    set_scoring(stock("roberta"), SSAConfig()).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    found = pipeline("fill-mask", model=str(tmp_path), tokenizer=str(tmp_path))("w5 <mask> w9")
+    assert len(found) == 5 and sum(answer["score"] for answer in found) <= 1

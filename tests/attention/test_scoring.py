@@ -1,0 +1,114 @@
+"""What every scoring function must hold to: masks exclude, weights sum to 1, extremes stay finite."""
+
+import pytest
+import torch
+
+from babyssa.attention import SCORINGS, VARIANTS, SSAConfig, build_scoring
+
+CONFIGS = {**VARIANTS, **{name: scoring.Config() for name, scoring in SCORINGS.items()}}
+CONFIGS["ssa-fixed"] = SSAConfig(learn_n=False, learn_b=False)
+HEADS = 3
+
+
+@pytest.fixture(params=CONFIGS, ids=str)
+def scoring(request):
+    return build_scoring(CONFIGS[request.param], HEADS)
+
+
+def tensors(scale=1.0, dtype=torch.float32, batch=2, query=5, key=7, dim=4):
+    generator = torch.Generator().manual_seed(0)
+    shapes = [(batch, HEADS, query, dim), (batch, HEADS, key, dim), (batch, HEADS, key, dim)]
+    q, k, v = (torch.randn(shape, generator=generator) for shape in shapes)
+    return [(t * factor).to(dtype) for t, factor in ((q, scale), (k, 1.0), (v, 1.0))]
+
+
+def some_mask(batch=2, query=5, key=7):
+    generator = torch.Generator().manual_seed(1)
+    mask = torch.rand(batch, 1, query, key, generator=generator) < 0.6
+    mask[..., 0] = True
+    return mask
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("scale", [0.0, 1.0, 1e4])
+def test_weights_sum_to_one_and_masked_keys_get_exactly_zero(scoring, dtype, scale):
+    query, key, value = tensors(scale, dtype)
+    mask = some_mask()
+    output, weights = scoring(query, key, value, mask, scaling=0.5)
+    assert output.dtype == weights.dtype == dtype and torch.isfinite(output).all()
+    assert (weights.masked_select(~mask.expand_as(weights)) == 0).all()
+    tolerance = {torch.float32: 1e-5, torch.bfloat16: 2e-2, torch.float16: 2e-3}[dtype]
+    assert torch.allclose(weights.float().sum(-1), torch.ones(()), atol=tolerance)
+
+
+def test_a_masked_key_has_no_influence_whatever_it_holds(scoring):
+    query, key, value = tensors()
+    mask = some_mask()
+    mask[..., 3] = False
+    output, _ = scoring(query, key, value, mask, scaling=0.5)
+    key[:, :, 3], value[:, :, 3] = 1e4, -1e4
+    assert torch.equal(scoring(query, key, value, mask, scaling=0.5)[0], output)
+
+
+def test_masking_equals_leaving_the_keys_out(scoring):
+    query, key, value = tensors()
+    mask = torch.ones(1, 1, 1, 7, dtype=torch.bool)
+    mask[..., 5:] = False
+    masked, _ = scoring(query, key, value, mask, scaling=0.5)
+    short, _ = scoring(query, key[:, :, :5], value[:, :, :5], None, scaling=0.5)
+    assert torch.allclose(masked, short, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4])
+def test_gradients_are_finite_with_masked_keys(scoring, scale):
+    query, key, value = (t.requires_grad_() for t in tensors(scale))
+    mask = some_mask()
+    mask[0, :, 2] = False
+    output, _ = scoring(query, key, value, mask, scaling=0.5)
+    output.square().sum().backward()
+    for tensor in (query, key, value, *scoring.parameters()):
+        assert tensor.grad is not None and torch.isfinite(tensor.grad).all()
+
+
+def test_a_query_that_may_attend_to_nothing_gets_zero(scoring):
+    query, key, value = tensors()
+    mask = some_mask()
+    mask[1, :, 4] = False
+    output, weights = scoring(query, key, value, mask, scaling=0.5)
+    assert (output[1, :, 4] == 0).all() and (weights[1, :, 4] == 0).all()
+
+
+def test_attention_is_its_definition_in_float64(scoring):
+    query, key, value = tensors(dtype=torch.float64)
+    mask = some_mask()
+    output, weights = scoring(query, key, value, mask, scaling=0.5)
+    for batch in range(2):
+        for head in range(HEADS):
+            for position in range(5):
+                allowed = mask[batch, 0, position]
+                logits = (key[batch, head] @ query[batch, head, position]) * 0.5
+                scores = scoring.transform(logits.expand(1, HEADS, 1, -1))[0, head, 0]
+                raw = torch.where(allowed, scores.exp(), 0.0)
+                expected = raw / raw.sum()
+                assert torch.allclose(weights[batch, head, position], expected, atol=1e-9)
+                assert torch.allclose(output[batch, head, position], expected @ value[batch, head], atol=1e-9)
+
+
+def test_dropout_acts_on_the_weights_in_training_only(scoring):
+    query, key, value = tensors()
+    scoring.eval()
+    _, calm = scoring(query, key, value, scaling=0.5, dropout=0.5)
+    scoring.train()
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        _, dropped = scoring(query, key, value, scaling=0.5, dropout=0.5)
+    assert (calm > 0).all()
+    kept = dropped != 0
+    assert 0.2 < kept.float().mean() < 0.8
+    assert torch.allclose(dropped[kept], 2 * calm[kept], rtol=1e-5)
+
+
+def test_resetting_draws_no_random_number(scoring):
+    before = torch.random.get_rng_state()
+    scoring.reset_parameters()
+    assert torch.equal(before, torch.random.get_rng_state())
