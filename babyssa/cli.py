@@ -130,10 +130,12 @@ def invoke(name: str, argv: list[str]) -> int:
     command = COMMANDS[name]
     function = getattr(importlib.import_module(command.module), command.function)
     parser, positional, settings = build_parser(name, function)
+    words = [_with_underscores(word) for word in _with_recipe_paths(argv)]
+    recipe = Recipe(words, _known_options(parser))
     try:
-        parsed = parser.parse_args([_with_underscores(word) for word in _with_recipe_paths(argv)])
+        parsed = parser.parse_args(words)
     except jsonargparse.ArgumentError as error:
-        raise _usage_error(error, parser, name) from None
+        raise _usage_error(error, parser, name, recipe) from None
     values = parser.instantiate(parsed)
     values.pop("config", None)
     values.pop("__path__", None)
@@ -172,36 +174,32 @@ def build_parser(name: str, function: Callable):
         formatter_class=_formatter(),
     )
     hints = typing.get_type_hints(function)
-    positional, spread, settings = [], set(), None
+    positional, settings = [], None
     for parameter in inspect.signature(function).parameters.values():
         hint = hints.get(parameter.name, str)
-        about = documented.get(parameter.name, "")
-        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+        about = {"help": documented.get(parameter.name, "")}
+        option = f"--{parameter.name}"
+        required = parameter.default is inspect.Parameter.empty
+        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
             positional.append(parameter)
-            parser.add_argument(parameter.name, nargs="*", type=hint, metavar=parameter.name.upper(), help=about)
-        elif parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
-            positional.append(parameter)
-            parser.add_argument(parameter.name, type=hint, metavar=parameter.name.upper(), help=about)
+            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                about["nargs"] = "*"
+            parser.add_argument(parameter.name, type=hint, metavar=parameter.name.upper(), **about)
         elif dataclasses.is_dataclass(hint):
             settings = (parameter.name, hint)
-            parser.add_argument("--config", action="config", help="a YAML file with any of the options below")
+            about["help"] = "a packaged recipe's name, or a YAML file, with any of the options below"
+            parser.add_argument("--config", action="config", **about)
             parser.add_class_arguments(hint)
         elif hint is bool and parameter.default is False:
-            parser.add_argument(f"--{parameter.name}", action="store_true", help=about)
-        elif typing.get_origin(hint) is list:
-            required = parameter.default is inspect.Parameter.empty
-            parser.add_argument(
-                f"--{parameter.name}",
-                nargs="+",
-                type=typing.get_args(hint)[0],
-                required=required,
-                default=None if required else parameter.default,
-                help=about,
-            )
+            parser.add_argument(option, action="store_true", **about)
         else:
-            continue
-        spread.add(parameter.name)
-    parser.add_function_arguments(function, skip=spread)
+            if typing.get_origin(hint) is list:
+                (hint,) = typing.get_args(hint)
+                about["nargs"] = "+"
+            if required:
+                parser.add_argument(option, type=hint, required=True, **about)
+            else:
+                parser.add_argument(option, type=hint, default=parameter.default, **about)
     return parser, positional, settings
 
 
@@ -250,13 +248,69 @@ def _with_underscores(word: str) -> str:
     return word if match is None else match.group().replace("-", "_").replace("__", "--", 1) + word[match.end() :]
 
 
-def _usage_error(error: Exception, parser, name: str) -> ConfigError:
-    """Turn what argparse says into one line with a remedy."""
-    message = re.sub(r"<class '(?:[\w.]*\.)?(\w+)'>", r"\1", " ".join(str(error).split())).replace("typing.", "")
-    known = {action.dest for action in parser._actions if action.dest not in ("help", "print_config")}
-    unknown = re.search(r"unrecognized arguments: --([\w.]+)", message) or re.search(
-        r"does not accept (?:nested )?(?:option|key)s? '?([\w.]+)'?", message
-    )
+class Recipe:
+    """The YAML files given with ``--config``: their paths, and the line of each dotted key in them.
+
+    Raises
+    ------
+    ConfigError
+        If a file is missing, is not a YAML mapping, or has a key that `known` lacks.
+    """
+
+    def __init__(self, argv: list[str], known: set[str]):
+        self.places: dict[str, tuple[str, int]] = {}
+        for before, path in itertools.pairwise(argv):
+            if before == "--config":
+                self._read(path, known)
+
+    def _read(self, path: str, known: set[str]) -> None:
+        import yaml
+
+        try:
+            with open(path, encoding="utf-8") as file:
+                root = yaml.compose(file, Loader=yaml.SafeLoader)
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"not UTF-8 (byte {error.start})", path=path) from None
+        except yaml.YAMLError as error:
+            mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+            line = None if mark is None else mark.line + 1
+            raise ConfigError(f"broken YAML: {problem or error}", path=path, line=line) from None
+        if not isinstance(root, yaml.MappingNode):
+            raise ConfigError("not a mapping of settings", path=path, remedy="write 'key: value' lines")
+        self._walk(root, "", path, known)
+
+    def _walk(self, node, prefix: str, path: str, known: set[str]) -> None:
+        import yaml
+
+        for key, value in node.value:
+            name = f"{prefix}{key.value}"
+            line = key.start_mark.line + 1
+            self.places[name] = (path, line)
+            group = any(k.startswith(f"{name}.") for k in known)
+            if name not in known and not group:
+                raise ConfigError(f"unknown key '{name}'", path=path, line=line, remedy=nearest(name, known))
+            if group and isinstance(value, yaml.MappingNode):
+                self._walk(value, f"{name}.", path, known)
+
+
+def _known_options(parser) -> set[str]:
+    return {action.dest for action in parser._actions if action.dest not in ("help", "print_config")}
+
+
+def _usage_error(error: Exception, parser, name: str, recipe: Recipe) -> ConfigError:
+    """Turn what argparse and jsonargparse say into one line with place and remedy."""
+    message = " ".join(str(error).split()).replace("typing.", "")
+    message = re.sub(r"<class '(?:[\w.]*\.)?(\w+)'>", r"\1", message)
+    unknown = re.search(r"unrecognized arguments: --([\w.]+)", message)
     if unknown:
-        return ConfigError(f"{name}: unknown option '{unknown.group(1)}'", remedy=nearest(unknown.group(1), known))
-    return ConfigError(f"{name}: {message}", remedy=f"see 'babyssa {name} --help'")
+        remedy = nearest(unknown.group(1), _known_options(parser))
+        return ConfigError(f"{name}: unknown option '{unknown.group(1)}'", remedy=remedy)
+    invalid = re.match(r'Parser key "([\w.]+)":', message)
+    place = recipe.places.get(invalid.group(1), (None, None)) if invalid else (None, None)
+    if invalid:
+        expected = re.findall(r"Expected an? ([\w.\[\]', -]+?)(?=\.? (?:-|Got|Given)|$)", message)
+        got = re.search(r"(?:Got|Given) value: (.*)$", message)
+        if expected and got:
+            kinds = " or ".join(dict.fromkeys(kind.replace("NoneType", "null") for kind in expected))
+            message = f"{invalid.group(1)} is {got.group(1)!r}, expected {kinds}"
+    return ConfigError(f"{name}: {message}", path=place[0], line=place[1], remedy=f"see 'babyssa {name} --help'")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +20,6 @@ from babyssa.resources import resource
 if TYPE_CHECKING:
     from babyssa.probing.comparison import Comparison
 
-# Of the 1,000 pairs of each paradigm: enough to see what was learned, few enough to wait for.
-_PAIRS_PER_PARADIGM = 100
-
 
 @dataclass(frozen=True)
 class Demo:
@@ -31,7 +30,7 @@ class Demo:
     comparison: Comparison
 
 
-def run_demo(out: str | Path, settings: EncoderTraining, *, overwrite: bool = False) -> Demo:
+def run_demo(out: str | Path, settings: EncoderTraining, *, pairs: int = 100, overwrite: bool = False) -> Demo:
     """Prepare the packaged sample corpus, train the four named variants on it, probe and compare them.
 
     Parameters
@@ -40,6 +39,8 @@ def run_demo(out: str | Path, settings: EncoderTraining, *, overwrite: bool = Fa
         Folder to write: corpus/, tokenizer/, one run folder per variant, and comparison/.
     settings : EncoderTraining
         Of every run, such as configs/encoder/demo.yaml; its corpus, tokenizer and out are not used.
+    pairs : int
+        How many of the 1,000 pairs of each paradigm are probed.
     overwrite : bool
         Whether an earlier demo in `out` may be replaced.
 
@@ -48,9 +49,6 @@ def run_demo(out: str | Path, settings: EncoderTraining, *, overwrite: bool = Fa
     OutputExistsError
         If `out` has something in it and `overwrite` is false.
     """
-    import dataclasses
-    import shutil
-
     started = time.monotonic()
     out = Path(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -64,6 +62,6 @@ def run_demo(out: str | Path, settings: EncoderTraining, *, overwrite: bool = Fa
     train_tokenizer(out / "corpus", out / "tokenizer", vocab_size=settings.vocab_size)
     say("3/4 training and probing Softmax and SSA encoders")
     settings = dataclasses.replace(settings, corpus=out / "corpus", tokenizer=out / "tokenizer", out=out)
-    _, comparison = sweep(settings, list(VARIANTS), [settings.seed], Probing(limit=_PAIRS_PER_PARADIGM))
+    _, comparison = sweep(settings, list(VARIANTS), [settings.seed], Probing(limit=pairs))
     say("4/4 comparing")
     return Demo(out, time.monotonic() - started, comparison)

@@ -49,6 +49,7 @@ STOCK = {
     ),
 }
 CAUSAL = ["gpt2", "llama", "nemotron"]
+SHARED = [SSAConfig(granularity="layer"), SSAConfig(granularity="model")]
 
 
 def stock(kind):

@@ -14,9 +14,7 @@ VOCABULARY = Vocabulary(mask=MASK, ordinary=np.arange(5, 200), special=np.arange
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=40), st.integers(0, 5), st.floats(0.01, 1.0))
 @settings(deadline=None, max_examples=50)
-def test_every_sentence_has_a_selected_token_and_never_a_special_one(
-    some_sentences, lengths, pattern, probability
-):
+def test_every_sentence_has_a_selected_token_and_no_special_one(some_sentences, lengths, pattern, probability):
     sentences = some_sentences(lengths)
     corrupted, selected = mask_pattern(
         sentences, VOCABULARY, Masking(probability=probability), seed=1, pattern=pattern

@@ -1,0 +1,22 @@
+"""The demo: everything on the packaged sample. Its full length is run by hand; here it is cut short."""
+
+import dataclasses
+
+import pytest
+
+from babyssa.commands.settings import read_recipe
+from babyssa.encoder.demo import run_demo
+from babyssa.errors import OutputExistsError
+
+
+@pytest.mark.slow
+def test_the_demo_makes_a_corpus_a_tokenizer_four_models_and_a_comparison(tmp_path):
+    settings = read_recipe("demo", corpus=tmp_path, out=tmp_path)
+    short = dataclasses.replace(settings.optimisation, steps=3)
+    out = tmp_path / "demo"
+    made = run_demo(out, dataclasses.replace(settings, optimisation=short), pairs=4)
+    assert made.comparison.variants == ("softmax", "ssa-1.5", "ssa-2", "ssa")
+    assert len((out / "corpus" / "corpus.txt").read_text().splitlines()) >= 20_000
+    assert (out / "comparison" / "comparison.png").stat().st_size > 10_000
+    with pytest.raises(OutputExistsError, match="already exists"):
+        run_demo(out, settings)

@@ -1,0 +1,235 @@
+"""Training an encoder from the command line: what is written, what decides it, what is refused."""
+
+import hashlib
+import json
+
+import pytest
+import torch
+import yaml
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+from babyssa.attention import scoring_parameters
+from babyssa.encoder import EncoderTraining, train_encoder
+from babyssa.encoder.config import EncoderSize, Evaluation
+from babyssa.encoder.training import split
+from babyssa.errors import DataError, OutputExistsError
+from babyssa.training.config import Optimisation
+
+TINY = [
+    *("--size.layers", 1, "--size.heads", 2, "--size.hidden_size", 16, "--size.feed_forward_size", 24),
+    *("--optimisation.batch_size", 8, "--optimisation.steps", 6, "--optimisation.log_every", 2),
+    *("--optimisation.learning_rate", 0.01, "--evaluation.held_out", 5),
+]
+
+
+def settings(corpus, tokenizer, out, **changes):
+    values = {
+        "corpus": corpus,
+        "tokenizer": tokenizer,
+        "out": out,
+        "size": EncoderSize(layers=1, heads=2, hidden_size=16, feed_forward_size=24),
+        "optimisation": Optimisation(batch_size=8, steps=6, log_every=2, learning_rate=0.01),
+        "evaluation": Evaluation(held_out=5),
+    }
+    return EncoderTraining(**{**values, **changes})
+
+
+def fingerprint(folder):
+    return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("variant", ["softmax", "ssa"])
+def test_the_command_writes_a_run_folder_that_transformers_loads(
+    variant, corpus, tokenizer_folder, tmp_path, run_babyssa
+):
+    out = tmp_path / "run"
+    status, stdout, stderr = run_babyssa(
+        *("train", "encoder", "--corpus", corpus, "--tokenizer", tokenizer_folder, "--out", out),
+        *("--variant", variant, *TINY),
+    )
+    assert status == 0, stderr
+    assert str(out) in stdout and "pseudo_perplexity" in stdout
+    model, tokenizer = AutoModelForMaskedLM.from_pretrained(out), AutoTokenizer.from_pretrained(out)
+    assert model.config.vocab_size == len(tokenizer)
+    written = yaml.safe_load((out / "config.yaml").read_text())
+    assert written["variant"] == variant and written["seed"] == 0
+    assert written["scoring"]["name"] == variant
+    assert written["optimisation"]["steps"] == 6 and written["size"]["layers"] == 1
+    assert written["versions"]["transformers"] and written["facts"]["held_out_sentences"] == 5
+    log = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in log] == [2, 4, 6, 6]
+    assert {"loss", "learning_rate", "tokens", "tokens_per_second"} <= log[0].keys()
+    assert log[-1]["pseudo_perplexity"] > 1
+    if variant == "ssa":
+        (learned,) = log[-1]["scoring"].values()
+        assert learned == next(iter(scoring_parameters(model).values()))
+        assert learned["n"] != [1.5, 1.5]
+
+
+def test_without_a_tokenizer_one_is_trained_into_the_run_folder(corpus, tmp_path):
+    run = train_encoder(settings(corpus, None, tmp_path / "run", vocab_size=300))
+    assert len(AutoTokenizer.from_pretrained(run.folder)) == 300
+
+
+@pytest.mark.slow
+def test_the_loss_falls(corpus, tokenizer_folder, tmp_path):
+    optimisation = Optimisation(batch_size=16, steps=150, log_every=10, learning_rate=0.01)
+    size = EncoderSize(layers=1, heads=2, hidden_size=32, feed_forward_size=64)
+    train_encoder(
+        settings(corpus, tokenizer_folder, tmp_path / "run", optimisation=optimisation, size=size, variant="ssa")
+    )
+    log = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    losses = [line["loss"] for line in log if "loss" in line]
+    assert losses[-1] < 0.6 * losses[0]
+
+
+def test_one_seed_gives_the_same_bytes_and_another_gives_others(corpus, tokenizer_folder, tmp_path):
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        torch.manual_seed(len(name) + seed)
+        train_encoder(settings(corpus, tokenizer_folder, tmp_path / name, variant="ssa", seed=seed))
+    assert fingerprint(tmp_path / "a") == fingerprint(tmp_path / "b") != fingerprint(tmp_path / "c")
+
+
+def test_a_learning_curve_measures_perplexity_and_accuracy_without_changing_the_run(
+    corpus, tokenizer_folder, tmp_path
+):
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("good,bad\nthe dogs are big .,the dogs is big .\nhe sees him .,him sees he .\n")
+    evaluation = Evaluation(held_out=5, every=2, suite=str(pairs))
+    train_encoder(settings(corpus, tokenizer_folder, tmp_path / "measured", evaluation=evaluation))
+    train_encoder(settings(corpus, tokenizer_folder, tmp_path / "plain"))
+    log = [json.loads(line) for line in (tmp_path / "measured" / "log.jsonl").read_text().splitlines()]
+    curve = [(line["step"], line["accuracy"]) for line in log if "accuracy" in line]
+    assert [step for step, _ in curve] == [2, 4, 6] and all(a in (0, 0.25, 0.5, 0.75, 1) for _, a in curve)
+    assert fingerprint(tmp_path / "measured") == fingerprint(tmp_path / "plain")
+
+
+def test_scoring_parameters_are_not_decayed(corpus, tokenizer_folder, tmp_path):
+    """Without a learning rate to speak of, only weight decay could move them."""
+    optimisation = Optimisation(batch_size=8, steps=3, learning_rate=1e-12, weight_decay=0.9 / 1e-12)
+    train_encoder(settings(corpus, tokenizer_folder, tmp_path / "run", variant="ssa", optimisation=optimisation))
+    model = AutoModelForMaskedLM.from_pretrained(tmp_path / "run")
+    (learned,) = scoring_parameters(model).values()
+    assert learned["n"] == pytest.approx([1.5, 1.5]) and learned["b"] == pytest.approx([0.8, 0.8])
+    assert model.roberta.embeddings.word_embeddings.weight.abs().max() < 0.02
+
+
+def test_a_scorings_parameters_can_be_set(corpus, tokenizer_folder, tmp_path, run_babyssa):
+    status, _, stderr = run_babyssa(
+        *("train", "encoder", "--corpus", corpus, "--tokenizer", tokenizer_folder, "--out", tmp_path / "run"),
+        *("--variant", "ssa", "--scoring.n", 2.5, "--scoring.learn_n", "false", *TINY),
+    )
+    assert status == 0, stderr
+    written = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())["scoring"]
+    assert written["n"] == 2.5 and written["learn_n"] is False and written["b"] == 0.8
+
+
+def test_a_written_config_trains_the_same_run_again(corpus, tokenizer_folder, tmp_path, run_babyssa):
+    start = ("train", "encoder", "--corpus", corpus, "--tokenizer", tokenizer_folder)
+    run_babyssa(*start, "--out", tmp_path / "a", "--variant", "ssa-2", "--seed", 3, *TINY)
+    recipe = yaml.safe_load((tmp_path / "a" / "config.yaml").read_text())
+    for key in ("task", "facts", "versions", "out"):
+        del recipe[key]
+    del recipe["scoring"]["name"]
+    (tmp_path / "again.yaml").write_text(yaml.safe_dump(recipe))
+    status, _, stderr = run_babyssa(
+        "train", "encoder", "--config", tmp_path / "again.yaml", "--out", tmp_path / "b"
+    )
+    assert status == 0, stderr
+    assert fingerprint(tmp_path / "a") == fingerprint(tmp_path / "b")
+
+
+def test_checkpoints_are_written_where_asked_for(corpus, tokenizer_folder, tmp_path):
+    optimisation = Optimisation(batch_size=8, steps=6, checkpoint_every=3)
+    train_encoder(settings(corpus, tokenizer_folder, tmp_path / "run", variant="ssa", optimisation=optimisation))
+    model = AutoModelForMaskedLM.from_pretrained(tmp_path / "run" / "checkpoints" / "checkpoint-3")
+    assert scoring_parameters(model)
+
+
+@pytest.mark.slow
+def test_tensorboard_gets_the_run(corpus, tokenizer_folder, tmp_path):
+    pytest.importorskip("tensorboard", reason="the tensorboard extra is not installed")
+    optimisation = Optimisation(batch_size=8, steps=4, log_every=2, report_to=["tensorboard"])
+    train_encoder(settings(corpus, tokenizer_folder, tmp_path / "run", optimisation=optimisation))
+    assert list((tmp_path / "run").rglob("events.out.tfevents.*"))
+
+
+def test_a_run_folder_that_exists_is_refused_and_left_alone(corpus, tokenizer_folder, tmp_path, run_babyssa):
+    train_encoder(settings(corpus, tokenizer_folder, tmp_path / "run"))
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*")}
+    with pytest.raises(OutputExistsError, match="already exists"):
+        train_encoder(settings(corpus, tokenizer_folder, tmp_path / "run"))
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*")} == before
+    again = train_encoder(settings(corpus, tokenizer_folder, tmp_path / "run", seed=1), overwrite=True)
+    assert again.seed == 1
+
+
+BAD = [
+    (["--variant", "sofmax"], 2, "unknown variant 'sofmax'; did you mean 'softmax'"),
+    (["--variant", "ssa", "--scoring.n", "0.5"], 2, "n = 0.5 is out of its domain"),
+    (["--variant", "ssa", "--scoring.b", "0"], 2, "b = 0 is out of its domain; b is greater than 0"),
+    (["--variant", "ssa", "--scoring.q", "1"], 2, "no parameter 'q'"),
+    (["--sise.layers", "2"], 2, "did you mean 'size.layers'"),
+    (["--size.layers", "two"], 2, "size.layers"),
+    (["--size.hidden_size", "30", "--size.heads", "4"], 2, "not a multiple"),
+    (["--optimisation.batch_size", "0"], 2, "batch_size is 0"),
+    (["--order", "agee"], 2, "order"),
+    (["--tokenizer", "/nowhere"], 1, "/nowhere: no such tokenizer folder"),
+    (["--corpus", "/nowhere.txt"], 1, "/nowhere.txt"),
+    (["--evaluation.held_out", "5000"], 1, "held out of a corpus of 120"),
+    (["--size.max_length", "3"], 1, "no sentence has"),
+    (["--config", "smal"], 2, "no packaged recipe 'smal'; did you mean 'small'"),
+    (["--evaluation.suite", "/nowhere"], 1, "/nowhere"),
+]
+
+
+@pytest.mark.parametrize("arguments, code, says", BAD, ids=[" ".join(bad[0]) for bad in BAD])
+def test_bad_input_gets_one_line_and_writes_nothing(
+    arguments, code, says, corpus, tokenizer_folder, tmp_path, run_babyssa
+):
+    given = ["--corpus", corpus, "--tokenizer", tokenizer_folder, "--out", tmp_path / "run"]
+    status, stdout, stderr = run_babyssa("train", "encoder", *given, *TINY, *arguments)
+    assert status == code
+    last = stderr.strip().splitlines()[-1]
+    assert last.startswith("babyssa: error: ") and says in last and "Traceback" not in stderr
+    assert not stdout and not (tmp_path / "run" / "model.safetensors").exists()
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("seed: 1\nsize:\n  layer: 3\n", "recipe.yaml:3: unknown key 'size.layer'; did you mean 'size.layers'"),
+        ("varant: ssa\n", "recipe.yaml:1: unknown key 'varant'; did you mean 'variant'"),
+        ("variant: [1\n", "recipe.yaml:2: broken YAML"),
+        ("just words\n", "recipe.yaml: not a mapping"),
+        (
+            "optimisation:\n  steps: many\n",
+            "optimisation.steps is 'many', expected int",
+        ),
+        ("size:\n  heads: 0\n", "size.heads is 0"),
+    ],
+)
+def test_a_bad_recipe_is_named(text, says, corpus, tmp_path, run_babyssa):
+    (tmp_path / "recipe.yaml").write_text(text)
+    status, _, stderr = run_babyssa(
+        "train", "encoder", "--config", tmp_path / "recipe.yaml", "--corpus", corpus, "--out", tmp_path / "run"
+    )
+    assert status == 2 and says in stderr and len(stderr.splitlines()) == 1
+
+
+def test_a_loss_that_is_not_finite_stops_the_run(corpus, tokenizer_folder, tmp_path, run_babyssa):
+    status, _, stderr = run_babyssa(
+        *("train", "encoder", "--corpus", corpus, "--tokenizer", tokenizer_folder, "--out", tmp_path / "run"),
+        *(*TINY, "--optimisation.learning_rate", 1e30, "--optimisation.max_grad_norm", 0),
+    )
+    assert status == 1 and "the loss is nan at step" in stderr and "learning_rate" in stderr
+
+
+def test_held_out_sentences_are_spread_through_the_corpus():
+    corpus = [str(i) for i in range(1000)]
+    training, held_out = split(corpus, 5)
+    assert held_out == ["0", "249", "499", "749", "999"] and len(training) == 995
+    assert not set(training) & set(held_out)
+    assert split(corpus, 0) == (corpus, [])
+    with pytest.raises(DataError, match="held out"):
+        split(corpus, 1000)
