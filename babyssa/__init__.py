@@ -12,8 +12,9 @@ __version__ = "0.1.0"
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
-        "babyssa.data": ["prepare", "train_tokenizer"],
-        "babyssa.encoder": ["train_encoder"],
-        "babyssa.probing": ["load_suite", "score", "probe", "compare"],
+        "babyssa.attention": ["scoring_config", "set_scoring"],
+        "babyssa.data": ["generate_sample", "load_tokenizer", "prepare", "train_tokenizer"],
+        "babyssa.encoder": ["EncoderTraining", "run_demo", "sweep", "train_encoder"],
+        "babyssa.probing": ["compare", "diagnose", "generate_suite", "load_model", "load_suite", "probe", "score"],
     },
 )

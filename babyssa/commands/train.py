@@ -71,7 +71,7 @@ def sweep(
     babyssa sweep --config small --corpus corpus/ --variants softmax ssa --seeds 0 --out runs \
         --suite zorro/ --suite-order bad-first
     """
-    from babyssa.encoder.sweep import Probing, sweep
+    from babyssa.encoder.grid import Probing, sweep
 
     _, comparison = sweep(settings, variants, seeds, Probing(suite, suite_order, method, limit))
     print(comparison.to_markdown())

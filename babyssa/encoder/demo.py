@@ -13,7 +13,7 @@ from babyssa.attention import VARIANTS
 from babyssa.console import say
 from babyssa.data import prepare, train_tokenizer
 from babyssa.encoder.config import EncoderTraining
-from babyssa.encoder.sweep import COMPARISON, Probing, sweep
+from babyssa.encoder.grid import COMPARISON, Probing, sweep
 from babyssa.errors import OutputExistsError
 from babyssa.resources import resource
 

@@ -11,7 +11,7 @@ import numpy as np
 from transformers import set_seed
 
 from babyssa.attention import scoring_config, scoring_to_dict
-from babyssa.console import say
+from babyssa.console import quiet_transformers, say
 from babyssa.data import encode_sentences, load_tokenizer, read_corpus, train_tokenizer
 from babyssa.encoder.batches import LengthBatches, MaskedSentences
 from babyssa.encoder.config import EncoderTraining, Evaluation
@@ -25,7 +25,6 @@ from babyssa.training.trainer import (
     LearningCurve,
     RunLog,
     device_name,
-    quiet_transformers,
     training_arguments,
 )
 

@@ -15,6 +15,8 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "babyssa.probing.scorers": ["SentenceScore", "score"],
         "babyssa.probing.accuracy": ["ParadigmResult", "ProbeResult", "probe"],
         "babyssa.probing.diagnostic": ["DiagnosticResult", "diagnose"],
-        "babyssa.probing.comparison": ["compare"],
+        "babyssa.probing.generation": ["ParadigmSummary", "generate_paradigm", "generate_suite"],
+        "babyssa.probing.comparison": ["Comparison", "compare"],
+        "babyssa.probing.statistics": ["crossed_t", "hierarchical_bootstrap", "holm"],
     },
 )

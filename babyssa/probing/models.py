@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-import transformers
 from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 from transformers.models.auto.modeling_auto import (
@@ -19,6 +18,7 @@ from transformers.models.auto.modeling_auto import (
 )
 
 import babyssa.attention  # noqa: F401  (registers checkpoints whose attention has another scoring)
+from babyssa.console import quiet_transformers
 from babyssa.errors import BabySSAError, ConfigError, ModelError
 
 Kind = Literal["masked", "causal"]
@@ -80,7 +80,7 @@ def load_model(name: str | Path, device: str | torch.device | None = None) -> Lo
     elif folder.exists() or not _may_be_hub_id(str(name)):
         what = "is a file, not a model folder" if folder.exists() else "no such model folder"
         raise ModelError(what, path=folder, remedy="pass a folder written by save_pretrained, or a hub id")
-    with _quiet_transformers():
+    with quiet_transformers():
         config = _attempt(name, AutoConfig.from_pretrained, name, trust_remote_code=False)
         kind = _kind_of(config, name)
         tokenizer = _attempt(name, AutoTokenizer.from_pretrained, name, trust_remote_code=False)
@@ -230,18 +230,3 @@ def _attempt(name: str | Path, function: Any, *arguments: Any, **options: Any) -
         raise ModelError(
             f"cannot be loaded: {said}", path=name, remedy="check that it is a complete transformers model"
         ) from error
-
-
-@contextmanager
-def _quiet_transformers() -> Iterator[None]:
-    """No load reports and bars: what is wrong with a checkpoint is raised, not logged."""
-    logging = transformers.utils.logging
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()

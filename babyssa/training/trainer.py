@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import logging
 import math
 import sys
 import time
@@ -16,7 +14,6 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, Sampler
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
-from transformers.utils import logging as transformers_logging
 
 from babyssa.attention import Scoring, scoring_parameters
 from babyssa.console import say
@@ -203,21 +200,6 @@ class LearningCurve(TrainerCallback):
 
     def on_train_end(self, args, state, control, model, **kwargs):
         self._measure(state, model)
-
-
-@contextlib.contextmanager
-def quiet_transformers():
-    """Keep transformers' own progress bars and reports off stderr inside the block."""
-    verbosity = transformers_logging.get_verbosity()
-    bars = transformers_logging.is_progress_bar_enabled()
-    transformers_logging.set_verbosity(logging.ERROR)
-    transformers_logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        transformers_logging.set_verbosity(verbosity)
-        if bars:
-            transformers_logging.enable_progress_bar()
 
 
 def device_name() -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from babyssa.encoder import EncoderTraining
 from babyssa.encoder.config import EncoderSize, Evaluation
-from babyssa.encoder.sweep import Probing, sweep
+from babyssa.encoder.grid import Probing, sweep
 from babyssa.errors import ConfigError, OutputExistsError
 from babyssa.training.config import Optimisation
 
