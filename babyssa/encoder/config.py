@@ -111,6 +111,8 @@ class Evaluation:
         The order within the suite's pairs, where the suite does not state it.
     method : str
         Scoring method of those pairs.
+    limit : int, optional
+        Only so many pairs of each paradigm.
     """
 
     held_out: int = 500
@@ -118,6 +120,14 @@ class Evaluation:
     suite: str | None = None
     suite_order: Literal["bad-first", "good-first"] | None = None
     method: str = "pll"
+    limit: int | None = None
+
+    def __post_init__(self):
+        if self.held_out < 0 or self.every < 0:
+            raise ConfigError(
+                f"evaluation.held_out is {self.held_out} and evaluation.every {self.every}",
+                remedy="both are at least 0",
+            )
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Enco
     with quiet_transformers():
         trainer = LanguageModelTrainer(
             model,
-            training_arguments(settings.optimisation, settings.out, settings.seed),
+            training_arguments(settings.optimisation, settings.out, settings.seed, len(batches)),
             dataset,
             batches,
             masked_lm_loss,
@@ -205,7 +205,9 @@ def _measurement(evaluation: Evaluation, tokenizer, held_out: list[str]):
     """What is measured at each point of the learning curve."""
     from babyssa.probing import load_suite, probe, score
 
-    suite = None if evaluation.suite is None else load_suite(evaluation.suite, evaluation.suite_order)
+    suite = None
+    if evaluation.suite is not None:
+        suite = load_suite(evaluation.suite, evaluation.suite_order).select(limit=evaluation.limit)
 
     def measure(model) -> dict[str, Any]:
         measured = {}

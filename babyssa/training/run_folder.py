@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import shutil
@@ -65,6 +66,9 @@ def finish_run(out: Path, model, tokenizer) -> None:
     for path in files:
         os.replace(path, Path(out) / path.name)
     partial.rmdir()
+    # Trainer makes the folder whether or not it writes checkpoints.
+    with contextlib.suppress(OSError):
+        (Path(out) / CHECKPOINTS).rmdir()
 
 
 def is_finished(folder: Path) -> bool:

@@ -27,20 +27,22 @@ Measure = Callable[[nn.Module], dict[str, float]]
 _SECONDS_BETWEEN_LINES = 10.0
 
 
-def training_arguments(optimisation: Optimisation, out: Path, seed: int) -> TrainingArguments:
+def training_arguments(
+    optimisation: Optimisation, out: Path, seed: int, batches_per_epoch: int
+) -> TrainingArguments:
     """Translate this project's settings into Trainer's."""
     every = optimisation.checkpoint_every
-    fraction_or_steps = optimisation.warmup_steps
-    if fraction_or_steps is None:
-        fraction_or_steps = optimisation.warmup_fraction
+    steps = optimisation.steps or math.ceil(batches_per_epoch * optimisation.epochs)
+    warmup = optimisation.warmup_steps
+    if warmup is None:
+        warmup = round(steps * optimisation.warmup_fraction)
     return TrainingArguments(
         output_dir=str(Path(out) / CHECKPOINTS),
         per_device_train_batch_size=optimisation.batch_size,
-        num_train_epochs=optimisation.epochs,
-        max_steps=optimisation.steps or -1,
+        max_steps=steps,
         learning_rate=optimisation.learning_rate,
         lr_scheduler_type="linear",
-        warmup_steps=fraction_or_steps,
+        warmup_steps=warmup,
         weight_decay=optimisation.weight_decay,
         adam_beta1=optimisation.beta1,
         adam_beta2=optimisation.beta2,
@@ -191,8 +193,12 @@ class LearningCurve(TrainerCallback):
         model.train(training)
         parameters = scoring_parameters(model)
         learned = {"scoring": parameters} if any(parameters.values()) else {}
-        self.log.write(state.global_step, {**self.last, **learned})
-        say(f"step {state.global_step}: " + ", ".join(f"{key} {value:.4g}" for key, value in self.last.items()))
+        if self.last or learned:
+            self.log.write(state.global_step, {**self.last, **learned})
+        if self.last:
+            say(
+                f"step {state.global_step}: " + ", ".join(f"{key} {value:.4g}" for key, value in self.last.items())
+            )
 
     def on_step_end(self, args, state, control, model, **kwargs):
         if self.every and state.global_step % self.every == 0 and state.global_step < state.max_steps:

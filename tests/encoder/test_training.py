@@ -55,6 +55,7 @@ def test_the_command_writes_a_run_folder_that_transformers_loads(
     assert written["variant"] == variant and written["seed"] == 0
     assert written["scoring"]["name"] == variant
     assert written["optimisation"]["steps"] == 6 and written["size"]["layers"] == 1
+    assert not (out / "checkpoints").exists()
     assert written["versions"]["transformers"] and written["facts"]["held_out_sentences"] == 5
     log = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     assert [line["step"] for line in log] == [2, 4, 6, 6]
