@@ -14,7 +14,8 @@ __getattr__, __dir__, __all__ = lazy_exports(
     {
         "babyssa.attention": ["scoring_config", "set_scoring"],
         "babyssa.data": ["generate_sample", "load_tokenizer", "prepare", "train_tokenizer"],
-        "babyssa.encoder": ["EncoderTraining", "run_demo", "sweep", "train_encoder"],
+        "babyssa.encoder": ["EncoderTraining", "train_encoder"],
+        "babyssa.experiments": ["run_demo", "sweep"],
         "babyssa.probing": ["compare", "diagnose", "generate_suite", "load_model", "load_suite", "probe", "score"],
     },
 )

@@ -12,7 +12,6 @@ import contextlib
 import dataclasses
 import importlib
 import inspect
-import itertools
 import os
 import re
 import sys
@@ -130,8 +129,7 @@ def invoke(name: str, argv: list[str]) -> int:
     command = COMMANDS[name]
     function = getattr(importlib.import_module(command.module), command.function)
     parser, positional, settings = build_parser(name, function)
-    words = [_with_underscores(word) for word in _with_recipe_paths(argv)]
-    recipe = Recipe(words, _known_options(parser))
+    words, recipe = _with_recipes([_with_underscores(word) for word in argv], _known_options(parser))
     try:
         parsed = parser.parse_args(words)
     except jsonargparse.ArgumentError as error:
@@ -231,15 +229,16 @@ def _indent(text: str) -> str:
     return "\n".join(f"  {line}".rstrip() for line in inspect.cleandoc(text).splitlines())
 
 
-def _with_recipe_paths(argv: list[str]) -> list[str]:
-    """``--config small`` is the packaged recipe of that name."""
+def _with_recipes(argv: list[str], known: set[str]) -> tuple[list[str], Recipe]:
+    """Replace what follows each ``--config`` by what jsonargparse takes, and read it for error messages."""
     from babyssa.commands.settings import find_recipe
 
     words = [part for word in argv for part in (word.split("=", 1) if word.startswith("--config=") else [word])]
-    for before, word in itertools.pairwise(words):
-        if before == "--config":
-            words[words.index(before) + 1] = str(find_recipe(word))
-    return words
+    recipe = Recipe()
+    for number in range(1, len(words)):
+        if words[number - 1] == "--config":
+            words[number] = recipe.read(str(find_recipe(words[number])), known)
+    return words, recipe
 
 
 def _with_underscores(word: str) -> str:
@@ -249,35 +248,41 @@ def _with_underscores(word: str) -> str:
 
 
 class Recipe:
-    """The YAML files given with ``--config``: their paths, and the line of each dotted key in them.
+    """The YAML files given with ``--config``: the place of each dotted key in them."""
 
-    Raises
-    ------
-    ConfigError
-        If a file is missing, is not a YAML mapping, or has a key that `known` lacks.
-    """
-
-    def __init__(self, argv: list[str], known: set[str]):
+    def __init__(self):
         self.places: dict[str, tuple[str, int]] = {}
-        for before, path in itertools.pairwise(argv):
-            if before == "--config":
-                self._read(path, known)
 
-    def _read(self, path: str, known: set[str]) -> None:
+    def read(self, path: str, known: set[str]) -> str:
+        """Read one file; returns it as jsonargparse takes it, without a run folder's provenance.
+
+        Raises
+        ------
+        ConfigError
+            If the file is not UTF-8 or not a YAML mapping, or has a key that `known` lacks.
+        """
+        import json
+
         import yaml
+
+        from babyssa.training.run_folder import PROVENANCE
 
         try:
             with open(path, encoding="utf-8") as file:
-                root = yaml.compose(file, Loader=yaml.SafeLoader)
+                text = file.read()
+            root = yaml.compose(text, Loader=yaml.SafeLoader)
+            values = yaml.safe_load(text)
         except UnicodeDecodeError as error:
             raise ConfigError(f"not UTF-8 (byte {error.start})", path=path) from None
         except yaml.YAMLError as error:
             mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
             line = None if mark is None else mark.line + 1
             raise ConfigError(f"broken YAML: {problem or error}", path=path, line=line) from None
-        if not isinstance(root, yaml.MappingNode):
+        if not isinstance(values, dict):
             raise ConfigError("not a mapping of settings", path=path, remedy="write 'key: value' lines")
+        root.value = [(key, value) for key, value in root.value if key.value not in PROVENANCE]
         self._walk(root, "", path, known)
+        return json.dumps({key: value for key, value in values.items() if key not in PROVENANCE})
 
     def _walk(self, node, prefix: str, path: str, known: set[str]) -> None:
         import yaml
@@ -285,6 +290,8 @@ class Recipe:
         for key, value in node.value:
             name = f"{prefix}{key.value}"
             line = key.start_mark.line + 1
+            if self.places.get(name, (None,))[0] == path:
+                raise ConfigError(f"key '{name}' stands here a second time", path=path, line=line)
             self.places[name] = (path, line)
             group = any(k.startswith(f"{name}.") for k in known)
             if name not in known and not group:

@@ -1,17 +1,25 @@
 """The shared attention core: scoring functions, their registry, and the adapter to transformers models.
 
 Read :mod:`babyssa.attention.ssa` for the mathematics and :mod:`babyssa.attention.adapter` for how a scoring
-enters a model. Importing this package registers its checkpoints with transformers' Auto classes.
+enters a model. Importing this package registers checkpoints of the model types listed below with
+transformers' Auto classes; :func:`register` and :func:`register_checkpoint` do so for any other.
 """
 
-from transformers import RobertaConfig
+from transformers import BertConfig, GPT2Config, LlamaConfig, ModernBertConfig, NemotronConfig, RobertaConfig
 
-from babyssa.attention.adapter import register, scoring_parameters, scorings, set_scoring
+from babyssa.attention.adapter import (
+    register,
+    register_checkpoint,
+    scoring_parameters,
+    scorings,
+    set_scoring,
+)
 from babyssa.attention.registry import SCORINGS, VARIANTS, build_scoring, scoring_config, scoring_to_dict
 from babyssa.attention.scoring import LogitScoring, Scoring, Softmax, SoftmaxConfig
 from babyssa.attention.ssa import SSA, SSAConfig, ssa_map
 
-register(RobertaConfig)
+for _config in (RobertaConfig, BertConfig, GPT2Config, LlamaConfig, ModernBertConfig, NemotronConfig):
+    register(_config)
 
 __all__ = [
     "SCORINGS",
@@ -24,6 +32,7 @@ __all__ = [
     "SoftmaxConfig",
     "build_scoring",
     "register",
+    "register_checkpoint",
     "scoring_config",
     "scoring_parameters",
     "scoring_to_dict",

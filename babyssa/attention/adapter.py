@@ -3,13 +3,15 @@
 ``set_scoring(model, config)`` attaches one scoring module to every attention layer and makes the model an
 instance of a subclass of its own class whose config has a model type of its own ("babyssa-roberta") and
 carries the scoring. So saving, loading, ``from_config``, ``Trainer`` and pipelines work as for any model,
-once ``babyssa.attention`` is imported. transformers without this package refuses such a checkpoint, twice
-over: it knows neither the model type nor the attention implementation named in config.json.
+once ``babyssa.attention`` is imported. transformers without this package refuses such a checkpoint, three
+times over: it knows neither the model type, nor the attention implementation, nor the problem type that
+config.json names. The last holds even where a user asks for a class and an implementation by name.
 """
 
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -18,6 +20,7 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, AutoConfig, PreTrainedConfig, PreTrainedModel
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 from transformers.models.auto import modeling_auto
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from babyssa.attention.registry import build_scoring, scoring_from_dict, scoring_to_dict
 from babyssa.attention.scoring import Scoring
@@ -25,6 +28,7 @@ from babyssa.errors import ModelError
 
 IMPLEMENTATION = "babyssa"
 _PREFIX = "babyssa-"
+_NEEDS_THIS_PACKAGE = "attention scored by babyssa"
 
 
 def scored_attention_forward(
@@ -128,11 +132,22 @@ class ScoredConfigMixin:
         kwargs["attn_implementation"] = IMPLEMENTATION
         super().__post_init__(**kwargs)
 
+    @classmethod
+    def from_dict(cls, config_dict: dict[str, Any], **kwargs):
+        config_dict = {k: v for k, v in config_dict.items() if (k, v) != ("problem_type", _NEEDS_THIS_PACKAGE)}
+        return super().from_dict(config_dict, **kwargs)
+
     def to_dict(self) -> dict[str, Any]:
-        return {**super().to_dict(), "attn_implementation": IMPLEMENTATION}
+        return _guarded(super().to_dict())
 
     def to_diff_dict(self) -> dict[str, Any]:
-        return {**super().to_diff_dict(), "attn_implementation": IMPLEMENTATION}
+        return _guarded(super().to_diff_dict())
+
+
+def _guarded(values: dict[str, Any]) -> dict[str, Any]:
+    """A config's values as transformers alone refuses them."""
+    problem_type = values.get("problem_type") or _NEEDS_THIS_PACKAGE
+    return {**values, "attn_implementation": IMPLEMENTATION, "problem_type": problem_type}
 
 
 class ScoredModelMixin:
@@ -143,6 +158,13 @@ class ScoredModelMixin:
         if not hasattr(config, "attention_scoring"):
             raise ModelError(f"the config of {type(self).__name__} names no attention_scoring")
         _attach(self, scoring_from_dict(config.attention_scoring))
+
+    def set_attn_implementation(self, attn_implementation: Any, *args, **kwargs) -> None:
+        if attn_implementation != IMPLEMENTATION:
+            raise ModelError(
+                f"{type(self).__name__} cannot use attention '{attn_implementation}' in place of its scoring",
+                remedy="leave it: output_attentions works as it is",
+            )
 
     def _init_weights(self, module: nn.Module) -> None:
         if isinstance(module, Scoring):
@@ -191,6 +213,18 @@ def register(config_class: type[PreTrainedConfig]) -> None:
         model_class = auto._model_mapping.get(config_class, None)
         if inspect.isclass(model_class):
             auto.register(scored_config, _scored_model_class(model_class))
+
+
+def register_checkpoint(name: str | os.PathLike) -> None:
+    """Let the Auto classes load the checkpoint `name`, whatever model its scoring was put into.
+
+    Importing :mod:`babyssa.attention` does so for the model types that it lists. A checkpoint that this
+    package did not make is left alone.
+    """
+    values, _ = PreTrainedConfig.get_config_dict(name)
+    kind = str(values.get("model_type", ""))
+    if kind.startswith(_PREFIX) and kind.removeprefix(_PREFIX) in CONFIG_MAPPING:
+        register(CONFIG_MAPPING[kind.removeprefix(_PREFIX)])
 
 
 def set_scoring(model: PreTrainedModel, config: Any) -> PreTrainedModel:

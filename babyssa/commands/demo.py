@@ -24,7 +24,7 @@ def demo(*, out: Path = Path("babyssa-demo"), overwrite: bool = False) -> None:
     babyssa demo --out /tmp/demo
     """
     from babyssa.commands.settings import read_recipe
-    from babyssa.encoder.demo import run_demo
+    from babyssa.experiments.demo import run_demo
 
     made = run_demo(out, read_recipe("demo", corpus=out, out=out), overwrite=overwrite)
     print(made.comparison.to_markdown())

@@ -22,7 +22,7 @@ def encoder(*, settings: EncoderTraining, overwrite: bool = False) -> None:
     --------
     babyssa train encoder --config small --corpus corpus/ --out runs/softmax
     babyssa train encoder --config small --corpus corpus/ --variant ssa-1.5 --seed 1 --out runs/ssa
-    babyssa train encoder --config babyberta --corpus corpus/ --optimisation.steps 1000 --out runs/short
+    babyssa train encoder --config babyberta --corpus corpus/ --order age --out runs/babyberta
     babyssa train encoder --config small --corpus corpus/ --variant ssa --scoring.n 1.7 --out runs/n17
     """
     from babyssa.encoder import train_encoder
@@ -71,7 +71,7 @@ def sweep(
     babyssa sweep --config small --corpus corpus/ --variants softmax ssa --seeds 0 --out runs \
         --suite zorro/ --suite-order bad-first
     """
-    from babyssa.encoder.grid import Probing, sweep
+    from babyssa.experiments.grid import Probing, sweep
 
     _, comparison = sweep(settings, variants, seeds, Probing(suite, suite_order, method, limit))
     print(comparison.to_markdown())

@@ -159,7 +159,7 @@ def load_tokenizer(folder: str | Path) -> PreTrainedTokenizerFast:
 
     try:
         as_trained = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        tokenizer = AutoTokenizer.from_pretrained(str(folder))
+        tokenizer = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
     except Exception as error:  # both libraries raise bare Exception for a file of the wrong form
         raise ModelError(
             f"cannot be loaded as a tokenizer: {type(error).__name__}: {error}",

@@ -13,7 +13,5 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "babyssa.encoder.batches": ["LengthBatches", "MaskedSentences"],
         "babyssa.encoder.model": ["build_encoder"],
         "babyssa.encoder.training": ["EncoderRun", "train_encoder"],
-        "babyssa.encoder.grid": ["Probing", "sweep"],
-        "babyssa.encoder.demo": ["run_demo"],
     },
 )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +13,7 @@ from typing import Any
 import numpy as np
 from transformers import set_seed
 
-from babyssa.attention import scoring_config, scoring_to_dict
+from babyssa.attention import scoring_config
 from babyssa.console import quiet_transformers, say
 from babyssa.data import encode_sentences, load_tokenizer, read_corpus, train_tokenizer
 from babyssa.encoder.batches import LengthBatches, MaskedSentences
@@ -18,13 +21,15 @@ from babyssa.encoder.config import EncoderTraining, Evaluation
 from babyssa.encoder.masking import Sentences, Vocabulary
 from babyssa.encoder.model import build_encoder, masked_lm_loss
 from babyssa.errors import DataError
-from babyssa.files import refuse_to_overwrite, sha256
-from babyssa.training.run_folder import finish_run, plain, start_run
+from babyssa.files import sha256
+from babyssa.training.run_folder import plain, refuse_earlier_run, save_model, start_run
 from babyssa.training.trainer import (
+    Checkpoints,
     LanguageModelTrainer,
     LearningCurve,
     RunLog,
     device_name,
+    refuse_several_devices,
     training_arguments,
 )
 
@@ -48,7 +53,7 @@ class EncoderRun:
     tokens : int
         Real (non-padding) tokens seen, all epochs and mask patterns together.
     seconds : float
-        Wall-clock time of the training loop, measurements included.
+        Wall-clock time of the training loop, without the measurements.
     measured : dict
         The last measurements, such as pseudo_perplexity.
     """
@@ -84,34 +89,29 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Enco
     DataError, ModelError, ConfigError
         If corpus, tokenizer or settings cannot be used; the message says which and what to do.
     """
-    refuse_to_overwrite(settings.out, ["config.yaml", "model.safetensors"], overwrite)
+    refuse_several_devices()
+    refuse_earlier_run(settings.out, overwrite)
     scoring = scoring_config(settings.variant, **settings.scoring)
-    corpus = read_corpus(settings.corpus)
-    training_text, held_out = split(corpus, settings.evaluation.held_out)
-    tokenizer = _tokenizer(settings, overwrite)
+    training_text, held_out = split(read_corpus(settings.corpus), settings.evaluation.held_out)
+    tokenizer = _tokenizer(settings)
     sentences, dropped = _encode(tokenizer, training_text, settings)
     # The one place where global random state is set: dropout draws from it.
     set_seed(settings.seed)
     model = build_encoder(
         settings.size, tokenizer, variant=settings.variant, scoring=settings.scoring, seed=settings.seed
     )
+    measure, held_out = _measurement(settings.evaluation, model, tokenizer, held_out)
     parameters = sum(p.numel() for p in model.parameters())
     facts = {
-        "corpus_sha256": sha256(_corpus_file(settings.corpus)),
+        "corpus_sha256": sha256(corpus_file(settings.corpus)),
+        "tokenizer_sha256": tokenizer_sha256(tokenizer),
         "training_sentences": len(sentences),
         "too_long_sentences": dropped,
-        "held_out_sentences": len(held_out),
+        "held_out_sentences": held_out,
         "training_tokens": len(sentences.ids),
         "parameters": parameters,
         "device": device_name(),
     }
-    resolved = {**plain(settings), "scoring": scoring_to_dict(scoring)}
-    start_run(settings.out, {"task": "encoder", **resolved, "facts": facts}, overwrite)
-    say(
-        f"{settings.variant}, seed {settings.seed}: {parameters:,} parameters, {len(sentences):,} sentences "
-        f"({dropped} longer than {settings.size.max_length} tokens dropped), {facts['device']}"
-    )
-
     dataset = MaskedSentences(
         sentences, Vocabulary.of(tokenizer), settings.masking, tokenizer.pad_token_id, settings.seed
     )
@@ -122,6 +122,12 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Enco
         settings.order,
         settings.seed,
     )
+    # All that can be refused is refused by now: from here on, an earlier run's files are replaced.
+    start_run(settings.out, {"task": "encoder", **plain(settings), "scoring": plain(scoring), "facts": facts})
+    say(
+        f"{settings.variant}, seed {settings.seed}: {parameters:,} parameters, {len(sentences):,} sentences "
+        f"({dropped} longer than {settings.size.max_length} tokens dropped), {facts['device']}"
+    )
     with quiet_transformers():
         trainer = LanguageModelTrainer(
             model,
@@ -131,15 +137,15 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Enco
             masked_lm_loss,
         )
         log = RunLog(settings.out, lambda: trainer.tokens)
-        curve = LearningCurve(
-            log, _measurement(settings.evaluation, tokenizer, held_out), settings.evaluation.every
-        )
+        curve = LearningCurve(log, measure, settings.evaluation.every)
         trainer.add_callback(log)
         trainer.add_callback(curve)
+        trainer.add_callback(Checkpoints(settings.out, tokenizer, settings.optimisation.checkpoint_every))
         started = time.monotonic()
         trainer.train()
-        seconds = time.monotonic() - started
-        finish_run(settings.out, model, tokenizer)
+        seconds = time.monotonic() - started - log.measuring
+        save_model(settings.out, model, tokenizer)
+        measured = curve.measure_now(model, trainer.state.global_step)
     return EncoderRun(
         folder=Path(settings.out),
         variant=settings.variant,
@@ -148,7 +154,7 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Enco
         steps=trainer.state.global_step,
         tokens=trainer.tokens,
         seconds=seconds,
-        measured=curve.last,
+        measured=measured,
     )
 
 
@@ -175,17 +181,26 @@ def split(corpus: list[str], held_out: int) -> tuple[list[str], list[str]]:
     return training, [corpus[i] for i in sorted(chosen)]
 
 
-def _corpus_file(corpus: Path) -> Path:
+def corpus_file(corpus: Path) -> Path:
+    """The text file of a corpus that is given as a file or as a prepared folder."""
     return corpus / "corpus.txt" if Path(corpus).is_dir() else Path(corpus)
 
 
-def _tokenizer(settings: EncoderTraining, overwrite: bool):
-    """Load the tokenizer, or train one on the corpus into the run folder."""
+def tokenizer_sha256(tokenizer) -> str:
+    """Hash of what a tokenizer does: its vocabulary, merges and rules, wherever it was loaded from."""
+    return hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest()
+
+
+def _tokenizer(settings: EncoderTraining):
+    """Load the tokenizer, or train one on the corpus; it is saved with the model."""
     if settings.tokenizer is not None:
-        return load_tokenizer(settings.tokenizer)
-    say(f"no tokenizer given: training one of {settings.vocab_size} tokens on the corpus")
-    train_tokenizer(settings.corpus, settings.out, vocab_size=settings.vocab_size, overwrite=overwrite)
-    return load_tokenizer(settings.out)
+        tokenizer = load_tokenizer(settings.tokenizer)
+    else:
+        say(f"no tokenizer given: training one of {settings.vocab_size} tokens on the corpus")
+        with tempfile.TemporaryDirectory() as scratch:
+            tokenizer = train_tokenizer(settings.corpus, scratch, vocab_size=settings.vocab_size, overwrite=True)
+    tokenizer.model_max_length = settings.size.max_length
+    return tokenizer
 
 
 def _encode(tokenizer, text: list[str], settings: EncoderTraining) -> tuple[Sentences, int]:
@@ -201,23 +216,32 @@ def _encode(tokenizer, text: list[str], settings: EncoderTraining) -> tuple[Sent
     return Sentences.of(fitting), len(sequences) - len(fitting)
 
 
-def _measurement(evaluation: Evaluation, tokenizer, held_out: list[str]):
-    """What is measured at each point of the learning curve."""
-    from babyssa.probing import load_suite, probe, score
+def _measurement(
+    evaluation: Evaluation, model, tokenizer, held_out: list[str]
+) -> tuple[Callable[[Any], dict[str, float]], int]:
+    """What is measured at each point of the learning curve, and on how many held-out sentences.
 
+    Raises what would be raised at the first measurement, before any training.
+    """
+    from babyssa.probing import as_loaded, check_suite, choose_method, load_suite, probe, score
+
+    loaded = as_loaded((model, tokenizer))
+    choose_method(loaded, evaluation.method, None)
+    lengths = map(len, encode_sentences(tokenizer, held_out))
+    fitting = [s for s, length in zip(held_out, lengths, strict=True) if 2 < length <= tokenizer.model_max_length]
     suite = None
     if evaluation.suite is not None:
         suite = load_suite(evaluation.suite, evaluation.suite_order).select(limit=evaluation.limit)
+        check_suite(loaded, suite, evaluation.method)
 
-    def measure(model) -> dict[str, Any]:
+    def measure(model) -> dict[str, float]:
         measured = {}
-        if held_out:
-            scores = score((model, tokenizer), held_out, method="pll")
+        if fitting:
+            scores = score((model, tokenizer), fitting, method="pll")
             nats = -sum(s.score for s in scores) / sum(len(s.tokens) for s in scores)
             measured["pseudo_perplexity"] = float(np.exp(nats))
         if suite is not None:
-            result = probe((model, tokenizer), suite, method=evaluation.method)
-            measured["accuracy"] = result.accuracy
+            measured["accuracy"] = probe((model, tokenizer), suite, method=evaluation.method).accuracy
         return measured
 
-    return measure
+    return measure, len(fitting)

@@ -11,9 +11,9 @@ __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
         "babyssa.probing.suites": ["MinimalPair", "Paradigm", "Suite", "load_suite"],
-        "babyssa.probing.models": ["LoadedModel", "load_model"],
-        "babyssa.probing.scorers": ["SentenceScore", "score"],
-        "babyssa.probing.accuracy": ["ParadigmResult", "ProbeResult", "probe"],
+        "babyssa.probing.models": ["LoadedModel", "as_loaded", "load_model", "weights_sha256"],
+        "babyssa.probing.scorers": ["SentenceScore", "choose_method", "score"],
+        "babyssa.probing.accuracy": ["ParadigmResult", "ProbeResult", "check_suite", "probe"],
         "babyssa.probing.diagnostic": ["DiagnosticResult", "diagnose"],
         "babyssa.probing.generation": ["ParadigmSummary", "generate_paradigm", "generate_suite"],
         "babyssa.probing.comparison": ["Comparison", "compare"],

@@ -120,10 +120,8 @@ def probe(
         suite = load_suite(suite, order)
     suite = suite.select(paradigms, limit)
     loaded = as_loaded(model, device=device)
-    method, reduction = choose_method(loaded, method, reduction)
+    method, reduction = check_suite(loaded, suite, method, reduction)
     variant, seed = identity(loaded, variant, seed)
-    for paradigm in suite.paradigms:
-        _encode(loaded, paradigm)
     scores = {
         paradigm.name: _score_pairs(loaded, paradigm, method, reduction, batch_size)
         for paradigm in progress(suite.paradigms, "probing")
@@ -147,6 +145,22 @@ def probe(
     if out is not None:
         _write(result, suite, Path(out))
     return result
+
+
+def check_suite(
+    loaded: LoadedModel, suite: Suite, method: str | None = None, reduction: str | None = None
+) -> tuple[str, str]:
+    """The method and reduction that `suite` will be scored with, once it is sure that all of it can be.
+
+    Raises
+    ------
+    ConfigError, DataError, ModelError
+        If the method does not fit the model, or a sentence cannot be scored with it.
+    """
+    chosen = choose_method(loaded, method, reduction)
+    for paradigm in suite.paradigms:
+        _encode(loaded, paradigm)
+    return chosen
 
 
 def _encode(loaded: LoadedModel, paradigm: Paradigm) -> tuple[list[str], list[Encoding]]:

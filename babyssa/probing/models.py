@@ -17,7 +17,7 @@ from transformers.models.auto.modeling_auto import (
     MODEL_FOR_MASKED_LM_MAPPING_NAMES,
 )
 
-import babyssa.attention  # noqa: F401  (registers checkpoints whose attention has another scoring)
+from babyssa.attention import register_checkpoint
 from babyssa.console import quiet_transformers
 from babyssa.errors import BabySSAError, ConfigError, ModelError
 
@@ -81,6 +81,7 @@ def load_model(name: str | Path, device: str | torch.device | None = None) -> Lo
         what = "is a file, not a model folder" if folder.exists() else "no such model folder"
         raise ModelError(what, path=folder, remedy="pass a folder written by save_pretrained, or a hub id")
     with quiet_transformers():
+        _attempt(name, register_checkpoint, name)
         config = _attempt(name, AutoConfig.from_pretrained, name, trust_remote_code=False)
         kind = _kind_of(config, name)
         tokenizer = _attempt(name, AutoTokenizer.from_pretrained, name, trust_remote_code=False)

@@ -34,7 +34,7 @@ class Optimisation:
     log_every : int
         Steps between two lines of log.jsonl.
     checkpoint_every : int
-        Steps between two checkpoints in the run folder; 0 writes none.
+        Steps between two copies of the model, each a folder that can be probed; 0 writes none.
     report_to : list of str
         Where Trainer reports besides log.jsonl: tensorboard, wandb.
     """

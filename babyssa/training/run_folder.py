@@ -2,14 +2,14 @@
 
 - config.yaml: every resolved setting, the versions, and what the run was made from; written first;
 - log.jsonl: one JSON object per logged step;
-- checkpoints/: Trainer's checkpoints, where asked for;
+- checkpoints/step-N/: the model along the way, where asked for;
+- probe/: what a sweep scored the model with;
 - the tokenizer, and the model in save_pretrained's format; model.safetensors is moved into place last, so
   a folder that has it is finished.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 import shutil
@@ -26,6 +26,11 @@ CONFIG = "config.yaml"
 LOG = "log.jsonl"
 WEIGHTS = "model.safetensors"
 CHECKPOINTS = "checkpoints"
+PROBE = "probe"
+PROBE_FILES = (f"{PROBE}/summary.json", f"{PROBE}/pairs.csv")
+
+# What config.yaml holds besides the settings themselves.
+PROVENANCE = ("task", "facts", "versions")
 
 
 def plain(value: Any) -> Any:
@@ -39,36 +44,34 @@ def plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def start_run(out: Path, settings: dict[str, Any], overwrite: bool) -> None:
-    """Create a run folder with its config.yaml; clears an earlier run's files if `overwrite` is true.
+def refuse_earlier_run(out: Path, overwrite: bool) -> None:
+    """Raise OutputExistsError if `out` holds a run and `overwrite` is false. Changes nothing."""
+    refuse_to_overwrite(out, [CONFIG, LOG, WEIGHTS, "config.json"], overwrite)
 
-    Raises
-    ------
-    OutputExistsError
-        If `out` holds a run and `overwrite` is false.
+
+def start_run(out: Path, settings: dict[str, Any]) -> None:
+    """Create a run folder with its config.yaml, in place of an earlier run's files.
+
+    An earlier run's weights, log, checkpoints and probe results go: they would not belong to this config.
     """
     out = Path(out)
-    refuse_to_overwrite(out, [CONFIG, LOG, WEIGHTS, "config.json"], overwrite)
-    for name in (WEIGHTS, "config.json", LOG):
+    for name in (WEIGHTS, "config.json", LOG, *PROBE_FILES):
         (out / name).unlink(missing_ok=True)
     shutil.rmtree(out / CHECKPOINTS, ignore_errors=True)
     with atomic_write(out / CONFIG) as file:
         yaml.safe_dump({**settings, "versions": versions()}, file, sort_keys=False, allow_unicode=True)
 
 
-def finish_run(out: Path, model, tokenizer) -> None:
-    """Save tokenizer and model; the weights appear last and whole."""
-    partial = Path(out) / ".model.partial"
+def save_model(folder: Path, model, tokenizer) -> None:
+    """Save model and tokenizer into `folder`; the weights appear last and whole."""
+    folder = Path(folder)
+    partial = folder / ".model.partial"
     shutil.rmtree(partial, ignore_errors=True)
     save_tokenizer(tokenizer, partial)
     model.save_pretrained(partial)
-    files = sorted(partial.iterdir(), key=lambda path: (path.suffix == ".safetensors", path.name))
-    for path in files:
-        os.replace(path, Path(out) / path.name)
+    for path in sorted(partial.iterdir(), key=lambda path: (path.suffix == ".safetensors", path.name)):
+        os.replace(path, folder / path.name)
     partial.rmdir()
-    # Trainer makes the folder whether or not it writes checkpoints.
-    with contextlib.suppress(OSError):
-        (Path(out) / CHECKPOINTS).rmdir()
 
 
 def is_finished(folder: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -17,9 +18,9 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArgu
 
 from babyssa.attention import Scoring, scoring_parameters
 from babyssa.console import say
-from babyssa.errors import BabySSAError
+from babyssa.errors import BabySSAError, ConfigError
 from babyssa.training.config import Optimisation
-from babyssa.training.run_folder import CHECKPOINTS, LOG
+from babyssa.training.run_folder import CHECKPOINTS, LOG, save_model
 
 Loss = Callable[[nn.Module, dict[str, Tensor], nn.Module], Tensor]
 Measure = Callable[[nn.Module], dict[str, float]]
@@ -31,13 +32,14 @@ def training_arguments(
     optimisation: Optimisation, out: Path, seed: int, batches_per_epoch: int
 ) -> TrainingArguments:
     """Translate this project's settings into Trainer's."""
-    every = optimisation.checkpoint_every
     steps = optimisation.steps or math.ceil(batches_per_epoch * optimisation.epochs)
     warmup = optimisation.warmup_steps
     if warmup is None:
         warmup = round(steps * optimisation.warmup_fraction)
+    if warmup >= steps:
+        say(f"warning: {warmup} warm-up steps of {steps} in all: the learning rate never reaches its peak")
     return TrainingArguments(
-        output_dir=str(Path(out) / CHECKPOINTS),
+        output_dir=str(out),
         per_device_train_batch_size=optimisation.batch_size,
         max_steps=steps,
         learning_rate=optimisation.learning_rate,
@@ -50,9 +52,7 @@ def training_arguments(
         optim="adamw_torch_fused",
         logging_steps=optimisation.log_every,
         logging_nan_inf_filter=False,
-        save_strategy="steps" if every else "no",
-        save_steps=every or 500,
-        save_total_limit=2,
+        save_strategy="no",
         report_to=optimisation.report_to or "none",
         disable_tqdm=True,
         remove_unused_columns=False,
@@ -82,7 +82,7 @@ class LanguageModelTrainer(Trainer):
         self.remove_callback(PrinterCallback)
         self._batches = batches
         self._loss = loss
-        self._head = _head_of(model)
+        self._head = model.lm_head
         self.tokens = 0
 
     def get_train_dataloader(self) -> DataLoader:
@@ -104,11 +104,6 @@ class LanguageModelTrainer(Trainer):
         return [name for name in super().get_decay_parameter_names(model) if name not in scoring]
 
 
-def _head_of(model: nn.Module) -> nn.Module:
-    """The module that maps hidden states to logits over the vocabulary."""
-    return model.lm_head
-
-
 class RunLog(TrainerCallback):
     """Writes log.jsonl and says now and then how far the run is; stops it if the loss is not finite.
 
@@ -124,6 +119,7 @@ class RunLog(TrainerCallback):
         self.path = Path(out) / LOG
         self.tokens = tokens
         self.started = self.last_line = time.monotonic()
+        self.measuring = 0.0
 
     def write(self, step: int, values: dict[str, Any]) -> None:
         """Append one object to log.jsonl."""
@@ -143,12 +139,13 @@ class RunLog(TrainerCallback):
                 path=self.path,
                 remedy="lower optimisation.learning_rate or optimisation.max_grad_norm",
             )
-        seconds = max(time.monotonic() - self.started, 1e-9)
-        rate = self.tokens() / seconds
+        rate = self.tokens() / max(time.monotonic() - self.started - self.measuring, 1e-9)
         kept = {key: logs[key] for key in ("loss", "learning_rate", "grad_norm", "epoch") if key in logs}
         self.write(state.global_step, {**kept, "tokens": self.tokens(), "tokens_per_second": round(rate)})
 
     def on_step_end(self, args, state, control, **kwargs):
+        if state.global_step == state.max_steps:
+            control.should_log = True
         now = time.monotonic()
         if now - self.last_line < (1.0 if sys.stderr.isatty() else _SECONDS_BETWEEN_LINES):
             return
@@ -177,35 +174,64 @@ class LearningCurve(TrainerCallback):
     measure : callable
         The model to numbers by name.
     every : int
-        Steps between two measurements; 0 measures at the end only.
+        Steps between two measurements; 0 measures not at all while training.
     """
 
     def __init__(self, log: RunLog, measure: Measure, every: int):
         self.log = log
         self.measure = measure
         self.every = every
-        self.last: dict[str, float] = {}
 
-    def _measure(self, state, model) -> None:
-        training = model.training
-        model.eval()
-        self.last = self.measure(model)
-        model.train(training)
+    def measure_now(self, model: nn.Module, step: int) -> dict[str, float]:
+        """Measure the model as it is after `step` steps."""
+        started = time.monotonic()
+        measured = self.measure(model)
+        self.log.measuring += time.monotonic() - started
         parameters = scoring_parameters(model)
         learned = {"scoring": parameters} if any(parameters.values()) else {}
-        if self.last or learned:
-            self.log.write(state.global_step, {**self.last, **learned})
-        if self.last:
-            say(
-                f"step {state.global_step}: " + ", ".join(f"{key} {value:.4g}" for key, value in self.last.items())
-            )
+        if measured or learned:
+            self.log.write(step, {**measured, **learned})
+        if measured:
+            values = ", ".join(f"{key} {value:.4g}" for key, value in measured.items())
+            say(f"step {step}: {values}")
+        return measured
 
     def on_step_end(self, args, state, control, model, **kwargs):
         if self.every and state.global_step % self.every == 0 and state.global_step < state.max_steps:
-            self._measure(state, model)
+            self.measure_now(model, state.global_step)
 
-    def on_train_end(self, args, state, control, model, **kwargs):
-        self._measure(state, model)
+
+class Checkpoints(TrainerCallback):
+    """Saves the model with its tokenizer every so many steps, as folders that can be probed.
+
+    Parameters
+    ----------
+    out : Path
+        The run folder.
+    tokenizer : PreTrainedTokenizerBase
+        Saved with each checkpoint.
+    every : int
+        Steps between two checkpoints; 0 saves none.
+    """
+
+    def __init__(self, out: Path, tokenizer: Any, every: int):
+        self.folder = Path(out) / CHECKPOINTS
+        self.tokenizer = tokenizer
+        self.every = every
+
+    def on_step_end(self, args, state, control, model, **kwargs):
+        if self.every and state.global_step % self.every == 0:
+            save_model(self.folder / f"step-{state.global_step}", model, self.tokenizer)
+
+
+def refuse_several_devices() -> None:
+    """Raise ConfigError where Trainer would spread a batch over processes or GPUs, which the loss cannot take."""
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    if processes > 1 or torch.cuda.device_count() > 1:
+        raise ConfigError(
+            f"{processes} processes and {torch.cuda.device_count()} GPUs: training runs on one device",
+            remedy="start one process, and choose a GPU with CUDA_VISIBLE_DEVICES=0",
+        )
 
 
 def device_name() -> str:

@@ -181,12 +181,24 @@ import sys
 from transformers import AutoConfig, AutoModelForMaskedLM, RobertaForMaskedLM, RobertaModel
 assert not any(name.startswith("babyssa") for name in sys.modules)
 for load in (AutoConfig, AutoModelForMaskedLM, RobertaForMaskedLM, RobertaModel):
-    try:
-        load.from_pretrained(sys.argv[1])
-    except ValueError as error:
-        assert "babyssa" in str(error), error
-    else:
-        sys.exit(f"{load.__name__} opened it in silence")
+    for options in ({}, {"attn_implementation": "eager"}):
+        try:
+            load.from_pretrained(sys.argv[1], **options)
+        except Exception as error:
+            assert "babyssa" in str(error), error
+        else:
+            sys.exit(f"{load.__name__} opened it in silence with {options}")
+"""
+
+IN_ANOTHER_PROCESS = """
+import sys, torch
+import babyssa.attention
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
+for folder in sys.argv[1:]:
+    auto = AutoModelForCausalLM if folder.endswith(("gpt2", "llama", "nemotron")) else AutoModelForMaskedLM
+    model, report = auto.from_pretrained(folder, output_loading_info=True)
+    assert not any(report.values()), report
+    assert babyssa.attention.scorings(model)
 """
 
 
@@ -197,11 +209,38 @@ def test_transformers_alone_refuses_a_checkpoint_with_another_scoring(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
+def test_another_process_loads_every_listed_type(tmp_path):
+    for kind in STOCK:
+        set_scoring(stock(kind), SSAConfig()).save_pretrained(tmp_path / kind)
+    folders = [str(tmp_path / kind) for kind in STOCK]
+    done = subprocess.run([sys.executable, "-c", IN_ANOTHER_PROCESS, *folders], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_scoring_cannot_be_switched_off_by_accident(tmp_path):
+    model = set_scoring(stock("roberta"), SSAConfig())
+    expected = model(**inputs()).logits
+    with pytest.raises(ModelError, match="cannot use attention 'eager'"):
+        model.set_attn_implementation("eager")
+    assert torch.equal(model(**inputs()).logits, expected)
+    assert model.config.problem_type is None
+    model.save_pretrained(tmp_path)
+    again = AutoModelForMaskedLM.from_pretrained(tmp_path)
+    assert again.config.problem_type is None and again.config._attn_implementation == "babyssa"
+
+
+def test_a_problem_type_of_the_users_own_is_kept(tmp_path):
+    model = set_scoring(stock("roberta"), SSAConfig())
+    model.config.problem_type = "single_label_classification"
+    model.save_pretrained(tmp_path)
+    assert AutoModelForMaskedLM.from_pretrained(tmp_path).config.problem_type == "single_label_classification"
+
+
 def test_the_stock_class_does_not_run_such_a_checkpoint_as_softmax(tmp_path):
     set_scoring(stock("roberta"), scoring_config("ssa-1.5")).save_pretrained(tmp_path)
-    model = RobertaForMaskedLM.from_pretrained(tmp_path)
-    with pytest.raises(ModelError, match="no scoring attached"):
-        model(**inputs())
+    with pytest.raises(Exception, match="problem_type"):
+        RobertaForMaskedLM.from_pretrained(tmp_path)
 
 
 def test_the_scoring_stands_in_config_json(tmp_path):

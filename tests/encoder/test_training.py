@@ -9,10 +9,11 @@ import yaml
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from babyssa.attention import scoring_parameters
-from babyssa.encoder import EncoderTraining, train_encoder
-from babyssa.encoder.config import EncoderSize, Evaluation
+from babyssa.encoder import EncoderTraining, MaskedSentences, train_encoder
+from babyssa.encoder.config import EncoderSize, Evaluation, Masking
 from babyssa.encoder.training import split
-from babyssa.errors import DataError, OutputExistsError
+from babyssa.errors import ConfigError, DataError, OutputExistsError
+from babyssa.probing import score
 from babyssa.training.config import Optimisation
 
 TINY = [
@@ -53,7 +54,7 @@ def test_the_command_writes_a_run_folder_that_transformers_loads(
     assert model.config.vocab_size == len(tokenizer)
     written = yaml.safe_load((out / "config.yaml").read_text())
     assert written["variant"] == variant and written["seed"] == 0
-    assert written["scoring"]["name"] == variant
+    assert written["scoring"].get("learn_n") == (True if variant == "ssa" else None)
     assert written["optimisation"]["steps"] == 6 and written["size"]["layers"] == 1
     assert not (out / "checkpoints").exists()
     assert written["versions"]["transformers"] and written["facts"]["held_out_sentences"] == 5
@@ -128,11 +129,7 @@ def test_a_scorings_parameters_can_be_set(corpus, tokenizer_folder, tmp_path, ru
 def test_a_written_config_trains_the_same_run_again(corpus, tokenizer_folder, tmp_path, run_babyssa):
     start = ("train", "encoder", "--corpus", corpus, "--tokenizer", tokenizer_folder)
     run_babyssa(*start, "--out", tmp_path / "a", "--variant", "ssa-2", "--seed", 3, *TINY)
-    recipe = yaml.safe_load((tmp_path / "a" / "config.yaml").read_text())
-    for key in ("task", "facts", "versions", "out"):
-        del recipe[key]
-    del recipe["scoring"]["name"]
-    (tmp_path / "again.yaml").write_text(yaml.safe_dump(recipe))
+    recipe_and_out = ("--config", tmp_path / "a" / "config.yaml", "--out", tmp_path / "b")
     status, _, stderr = run_babyssa(
         "train", "encoder", "--config", tmp_path / "again.yaml", "--out", tmp_path / "b"
     )
@@ -140,11 +137,64 @@ def test_a_written_config_trains_the_same_run_again(corpus, tokenizer_folder, tm
     assert fingerprint(tmp_path / "a") == fingerprint(tmp_path / "b")
 
 
-def test_checkpoints_are_written_where_asked_for(corpus, tokenizer_folder, tmp_path):
-    optimisation = Optimisation(batch_size=8, steps=6, checkpoint_every=3)
+def test_checkpoints_can_be_probed(corpus, tokenizer_folder, tmp_path):
+    optimisation = Optimisation(batch_size=8, steps=6, checkpoint_every=2)
     train_encoder(settings(corpus, tokenizer_folder, tmp_path / "run", variant="ssa", optimisation=optimisation))
-    model = AutoModelForMaskedLM.from_pretrained(tmp_path / "run" / "checkpoints" / "checkpoint-3")
-    assert scoring_parameters(model)
+    folder = tmp_path / "run" / "checkpoints"
+    assert sorted(path.name for path in folder.iterdir()) == ["step-2", "step-4", "step-6"]
+    sentences = ["the dog sees a cat ."]
+    last, finished = (score(f, sentences)[0].score for f in (folder / "step-6", tmp_path / "run"))
+    assert last == finished != score(folder / "step-2", sentences)[0].score
+
+
+def test_the_last_step_is_always_logged(corpus, tokenizer_folder, tmp_path):
+    optimisation = Optimisation(batch_size=8, steps=5, log_every=4)
+    train_encoder(settings(corpus, tokenizer_folder, tmp_path / "run", optimisation=optimisation))
+    log = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in log if "loss" in line] == [4, 5]
+
+
+def test_variants_see_the_same_batches_and_each_epoch_its_own_masks(
+    corpus, tokenizer_folder, tmp_path, monkeypatch
+):
+    seen = {}
+    fetch = MaskedSentences.__getitems__
+
+    def record(self, items):
+        batch = fetch(self, items)
+        digest = hashlib.sha256(b"".join(batch[k].numpy().tobytes() for k in sorted(batch))).hexdigest()
+        seen.setdefault(variant, []).append(([i // len(self.sentences) for i in items], digest))
+        return batch
+
+    monkeypatch.setattr(MaskedSentences, "__getitems__", record)
+    for variant in ("softmax", "ssa", "ssa-2"):
+        optimisation = Optimisation(batch_size=40, epochs=3)
+        chosen = {"optimisation": optimisation, "masking": Masking(patterns=0), "variant": variant}
+        train_encoder(settings(corpus, tokenizer_folder, tmp_path / variant, **chosen))
+    assert seen["softmax"] == seen["ssa"] == seen["ssa-2"]
+    assert [set(patterns) for patterns, _ in seen["ssa"]] == [{0}] * 3 + [{1}] * 3 + [{2}] * 3
+
+
+def test_a_length_beyond_the_tokenizers_default_can_be_trained_and_probed(tokenizer_folder, tmp_path):
+    long = "dog " * 150 + "."
+    (tmp_path / "corpus.txt").write_text("\n".join([long, "the dog sees a cat ."] * 10) + "\n")
+    size = EncoderSize(layers=1, heads=2, hidden_size=16, feed_forward_size=24, max_length=256)
+    run = train_encoder(settings(tmp_path / "corpus.txt", tokenizer_folder, tmp_path / "run", size=size))
+    assert score(run.folder, [long])[0].score < 0
+
+
+def test_held_out_sentences_that_are_too_long_are_left_out(tokenizer_folder, tmp_path):
+    lines = ["dog " * 150 + "."] * 3 + ["the dog sees a cat ."] * 20
+    (tmp_path / "corpus.txt").write_text("\n".join(lines) + "\n")
+    train_encoder(settings(tmp_path / "corpus.txt", tokenizer_folder, tmp_path / "run"))
+    facts = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())["facts"]
+    assert (facts["held_out_sentences"], facts["too_long_sentences"]) == (4, 2)
+
+
+def test_more_than_one_process_is_refused(corpus, tokenizer_folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ConfigError, match="2 processes"):
+        train_encoder(settings(corpus, tokenizer_folder, tmp_path / "run"))
 
 
 @pytest.mark.slow
@@ -181,6 +231,10 @@ BAD = [
     (["--size.max_length", "3"], 1, "no sentence has"),
     (["--config", "smal"], 2, "no packaged recipe 'smal'; did you mean 'small'"),
     (["--evaluation.suite", "/nowhere"], 1, "/nowhere"),
+    (["--evaluation.method", "pl"], 2, "pl"),
+    (["--evaluation.held_out", "-1"], 2, "held_out is -1"),
+    (["--seed", "-1"], 2, "seed is -1"),
+    (["--optimisation.steps", "-5"], 2, "steps -5"),
 ]
 
 
@@ -193,7 +247,21 @@ def test_bad_input_gets_one_line_and_writes_nothing(
     assert status == code
     last = stderr.strip().splitlines()[-1]
     assert last.startswith("babyssa: error: ") and says in last and "Traceback" not in stderr
-    assert not stdout and not (tmp_path / "run" / "model.safetensors").exists()
+    assert not stdout and not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("arguments, code, says", BAD, ids=[" ".join(bad[0]) for bad in BAD])
+def test_bad_input_with_overwrite_leaves_the_earlier_run_alone(
+    arguments, code, says, corpus, tokenizer_folder, tmp_path, run_babyssa
+):
+    earlier = tmp_path / "run" / "model.safetensors"
+    earlier.parent.mkdir()
+    earlier.write_text("an earlier model")
+    given = ["--corpus", corpus, "--out", tmp_path / "run", "--overwrite"]
+    status, _, _ = run_babyssa("train", "encoder", *given, *TINY, *arguments)
+    assert status == code
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["model.safetensors"]
+    assert earlier.read_text() == "an earlier model"
 
 
 @pytest.mark.parametrize(

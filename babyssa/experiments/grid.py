@@ -8,24 +8,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from babyssa.attention import scoring_config, scoring_to_dict
+from babyssa.attention import scoring_config
 from babyssa.console import say
 from babyssa.data import load_tokenizer, train_tokenizer
 from babyssa.encoder.config import EncoderTraining
-from babyssa.encoder.training import EncoderRun, train_encoder
-from babyssa.errors import ConfigError, OutputExistsError
-from babyssa.files import read_json
-from babyssa.probing import Suite, compare, load_suite, probe
-from babyssa.training.run_folder import is_finished, plain, read_settings
+from babyssa.encoder.model import build_encoder
+from babyssa.encoder.training import EncoderRun, corpus_file, tokenizer_sha256, train_encoder
+from babyssa.errors import ConfigError, OutputExistsError, nearest
+from babyssa.files import read_json, sha256, write_json
+from babyssa.probing import Suite, as_loaded, check_suite, compare, load_model, load_suite, probe, weights_sha256
+from babyssa.probing.scorers import METHODS
+from babyssa.training.run_folder import PROBE, is_finished, plain, read_settings
+from babyssa.training.trainer import refuse_several_devices
 
 if TYPE_CHECKING:
     from babyssa.probing.comparison import Comparison
 
-PROBE = "probe"
 COMPARISON = "comparison"
 
-# What may differ between a cell and the run found in its folder without making it another run.
-_NOT_COMPARED = ("corpus", "out", "tokenizer", "evaluation")
+# Where a run's files are does not make it another run; what is in them does, and its hash is compared. Of
+# the evaluation, only what is held out of training does.
+_NOT_COMPARED = ("corpus", "out", "tokenizer", "vocab_size", "evaluation")
 
 
 @dataclass(frozen=True)
@@ -94,20 +97,34 @@ def sweep(
     probing = probing or Probing()
     if not variants or not seeds:
         raise ConfigError("nothing to sweep over", remedy="give at least one variant and one seed")
-    if settings.scoring:
-        raise ConfigError("a sweep takes its scorings from the variants", remedy="leave out scoring")
+    for key, default in (("scoring", {}), ("variant", "softmax"), ("seed", 0)):
+        if getattr(settings, key) != default:
+            raise ConfigError(f"a sweep does not take {key}", remedy="it has --variants and --seeds")
+    if min(seeds) < 0:
+        raise ConfigError(f"seed is {min(seeds)}", remedy="it is at least 0")
+    refuse_several_devices()
     for variant in variants:
         scoring_config(variant)
+    fitting = [name for name, method in METHODS.items() if method.kind == "masked"]
+    if probing.method not in fitting:
+        raise ConfigError(f"method '{probing.method}' does not fit", remedy=nearest(probing.method, fitting))
     suite = load_suite(probing.suite, probing.order).select(limit=probing.limit)
     cells = [
         Cell(variant, seed, Path(settings.out) / f"{variant}-{seed}")
         for seed in dict.fromkeys(seeds)
         for variant in dict.fromkeys(variants)
     ]
+    corpus = sha256(corpus_file(settings.corpus))
+    tokenizer = settings.tokenizer or _sweep_tokenizer(settings, corpus)
+    loaded_tokenizer = load_tokenizer(tokenizer)
+    loaded_tokenizer.model_max_length = settings.size.max_length
+    untrained = build_encoder(settings.size, loaded_tokenizer)
+    check_suite(as_loaded((untrained, loaded_tokenizer)), suite, probing.method)
+    facts = {"corpus_sha256": corpus, "tokenizer_sha256": tokenizer_sha256(loaded_tokenizer)}
     for cell in cells:
         if is_finished(cell.folder):
-            _refuse_another_run(_cell_settings(settings, cell, settings.tokenizer), cell.folder)
-    tokenizer = settings.tokenizer or _sweep_tokenizer(settings)
+            _refuse_another_run(_cell_settings(settings, cell, tokenizer), facts, cell.folder)
+            _refuse_another_probe(cell.folder, suite, probing)
     done = []
     for number, cell in enumerate(cells, start=1):
         say(f"{number}/{len(cells)}: {cell.folder}")
@@ -128,13 +145,16 @@ def _cell_settings(settings: EncoderTraining, cell: Cell, tokenizer: Path | None
     )
 
 
-def _sweep_tokenizer(settings: EncoderTraining) -> Path:
+def _sweep_tokenizer(settings: EncoderTraining, corpus: str) -> Path:
     """The tokenizer that all cells share; trained on the corpus unless an earlier call has done so."""
     folder = Path(settings.out) / "tokenizer"
-    if (folder / "tokenizer.json").is_file():
-        load_tokenizer(folder)
+    origin = folder / "trained_on.json"
+    wanted = {"corpus_sha256": corpus, "vocab_size": settings.vocab_size}
+    if origin.is_file():
+        _refuse_difference(read_json(origin), wanted, "was trained with", folder, "choose another --out")
     else:
         train_tokenizer(settings.corpus, folder, vocab_size=settings.vocab_size)
+        write_json(origin, wanted)
     return folder
 
 
@@ -145,38 +165,44 @@ def _run_cell(cell: Cell, settings: EncoderTraining, suite: Suite, probing: Prob
     else:
         # config.yaml without weights is what a stopped run leaves behind: it is trained again.
         run = train_encoder(settings, overwrite=True)
-    summary = cell.folder / PROBE / "summary.json"
-    if summary.is_file():
-        _refuse_another_probe(summary, suite, probing)
+    if (cell.folder / PROBE / "summary.json").is_file():
         say("  probed already")
     else:
         probe(cell.folder, suite, method=probing.method, out=cell.folder / PROBE, overwrite=True)
     return dataclasses.replace(cell, run=run)
 
 
-def _refuse_another_run(settings: EncoderTraining, folder: Path) -> None:
-    scoring = scoring_to_dict(scoring_config(settings.variant))
-    wanted = {**plain(settings), "scoring": scoring}
+def _refuse_another_run(settings: EncoderTraining, facts: dict[str, str], folder: Path) -> None:
+    """Raise OutputExistsError unless the finished run in `folder` is what `settings` would train."""
     found = read_settings(folder)
-    for key, value in _flat({k: v for k, v in wanted.items() if k not in _NOT_COMPARED}).items():
-        there = _flat(found).get(key)
-        if there != value:
-            raise OutputExistsError(
-                f"was trained with {key} {there!r}, not {value!r}",
-                path=folder,
-                remedy="choose another --out, or the same settings",
-            )
+    wanted = {key: value for key, value in plain(settings).items() if key not in _NOT_COMPARED}
+    wanted |= {
+        "scoring": plain(scoring_config(settings.variant)),
+        "evaluation.held_out": settings.evaluation.held_out,
+        "facts": facts,
+    }
+    remedy = "choose another --out, or the same settings and data"
+    _refuse_difference(_flat(found), _flat(wanted), "was trained with", folder, remedy)
 
 
-def _refuse_another_probe(summary: Path, suite: Suite, probing: Probing) -> None:
-    found = read_json(summary)
-    for key, value in {"suite_sha256": suite.sha256, "method": probing.method}.items():
+def _refuse_another_probe(folder: Path, suite: Suite, probing: Probing) -> None:
+    """Raise OutputExistsError if `folder` was probed with anything else, or before it was trained again."""
+    summary = folder / PROBE / "summary.json"
+    if not summary.is_file():
+        return
+    wanted = {
+        "suite_sha256": suite.sha256,
+        "method": probing.method,
+        "model_sha256": weights_sha256(load_model(folder, "cpu").model),
+    }
+    remedy = "remove that folder, or use the same suite and method"
+    _refuse_difference(read_json(summary), wanted, "was probed with", summary.parent, remedy)
+
+
+def _refuse_difference(found: dict[str, Any], wanted: dict[str, Any], what: str, path: Path, remedy: str) -> None:
+    for key, value in wanted.items():
         if found.get(key) != value:
-            raise OutputExistsError(
-                f"was probed with {key} {found.get(key)!r}, not {value!r}",
-                path=summary.parent,
-                remedy="remove that folder, or use the same suite and method",
-            )
+            raise OutputExistsError(f"{what} {key} {found.get(key)!r}, not {value!r}", path=path, remedy=remedy)
 
 
 def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -13,12 +13,15 @@ from babyssa.attention import VARIANTS
 from babyssa.console import say
 from babyssa.data import prepare, train_tokenizer
 from babyssa.encoder.config import EncoderTraining
-from babyssa.encoder.grid import COMPARISON, Probing, sweep
 from babyssa.errors import OutputExistsError
+from babyssa.experiments.grid import COMPARISON, Probing, sweep
 from babyssa.resources import resource
 
 if TYPE_CHECKING:
     from babyssa.probing.comparison import Comparison
+
+
+_MARKER = "demo.txt"
 
 
 @dataclass(frozen=True)
@@ -54,14 +57,17 @@ def run_demo(out: str | Path, settings: EncoderTraining, *, pairs: int = 100, ov
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         if not overwrite:
             raise OutputExistsError("already exists", path=out, remedy="choose another --out or pass --overwrite")
-        for name in ("corpus", "tokenizer", COMPARISON, *(f"{variant}-{settings.seed}" for variant in VARIANTS)):
+        if not (out / _MARKER).is_file():
+            raise OutputExistsError("was not made by the demo", path=out, remedy="choose another --out")
+        for name in ("corpus", "tokenizer", COMPARISON, *(f"{variant}-0" for variant in VARIANTS)):
             shutil.rmtree(out / name, ignore_errors=True)
-    say("1/4 preparing the sample corpus")
+    out.mkdir(parents=True, exist_ok=True)
+    (out / _MARKER).write_text("Made by 'babyssa demo', which may replace what it made here.\n", encoding="utf-8")
+    say("1/3 preparing the sample corpus")
     prepare([resource("data", "sample.csv.gz")], out / "corpus")
-    say("2/4 training the tokenizer")
+    say("2/3 training the tokenizer")
     train_tokenizer(out / "corpus", out / "tokenizer", vocab_size=settings.vocab_size)
-    say("3/4 training and probing Softmax and SSA encoders")
+    say("3/3 training and probing Softmax and SSA encoders")
     settings = dataclasses.replace(settings, corpus=out / "corpus", tokenizer=out / "tokenizer", out=out)
-    _, comparison = sweep(settings, list(VARIANTS), [settings.seed], Probing(limit=pairs))
-    say("4/4 comparing")
+    _, comparison = sweep(settings, list(VARIANTS), [0], Probing(limit=pairs))
     return Demo(out, time.monotonic() - started, comparison)

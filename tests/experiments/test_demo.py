@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from babyssa.commands.settings import read_recipe
-from babyssa.encoder.demo import run_demo
 from babyssa.errors import OutputExistsError
+from babyssa.experiments.demo import run_demo
 
 
 @pytest.mark.slow
@@ -20,3 +20,6 @@ def test_the_demo_makes_a_corpus_a_tokenizer_four_models_and_a_comparison(tmp_pa
     assert (out / "comparison" / "comparison.png").stat().st_size > 10_000
     with pytest.raises(OutputExistsError, match="already exists"):
         run_demo(out, settings)
+    with pytest.raises(OutputExistsError, match="was not made by the demo"):
+        run_demo(tmp_path, settings, overwrite=True)
+    assert (out / "corpus" / "corpus.txt").exists()

@@ -1,13 +1,15 @@
 """A sweep: every cell once, nothing twice, and a comparison at the end."""
 
+import dataclasses
 import json
 
 import pytest
 
-from babyssa.encoder import EncoderTraining
+from babyssa.data import train_tokenizer
+from babyssa.encoder import EncoderTraining, train_encoder
 from babyssa.encoder.config import EncoderSize, Evaluation
-from babyssa.encoder.grid import Probing, sweep
 from babyssa.errors import ConfigError, OutputExistsError
+from babyssa.experiments.grid import Probing, sweep
 from babyssa.training.config import Optimisation
 
 
@@ -71,8 +73,6 @@ def test_a_sweep_trains_probes_and_compares_every_cell_and_skips_what_is_done(se
 
 
 def test_a_cell_trained_with_other_settings_is_refused(settings, suite):
-    import dataclasses
-
     sweep(settings, ["ssa"], [0], Probing(suite))
     other = dataclasses.replace(settings, optimisation=Optimisation(batch_size=8, steps=4, learning_rate=0.01))
     before = modified(settings.out)
@@ -80,15 +80,56 @@ def test_a_cell_trained_with_other_settings_is_refused(settings, suite):
         sweep(other, ["ssa"], [0], Probing(suite))
     with pytest.raises(OutputExistsError, match="probed with method 'pll', not 'holistic'"):
         sweep(settings, ["ssa"], [0], Probing(suite, method="holistic"))
+    held_out = dataclasses.replace(settings, evaluation=Evaluation(held_out=9))
+    with pytest.raises(OutputExistsError, match=r"trained with evaluation\.held_out 5, not 9"):
+        sweep(held_out, ["ssa"], [0], Probing(suite))
     assert modified(settings.out) == before
 
 
+def test_a_cell_of_another_corpus_or_tokenizer_is_refused(settings, suite, tmp_path):
+    sweep(settings, ["softmax"], [0], Probing(suite))
+    other = tmp_path / "other.txt"
+    other.write_text(settings.corpus.read_text().replace("dog", "cow"))
+    before = modified(settings.out)
+    with pytest.raises(OutputExistsError, match="corpus_sha256"):
+        sweep(dataclasses.replace(settings, corpus=other), ["softmax", "ssa"], [0], Probing(suite))
+    tokenizer = tmp_path / "tokenizer"
+    train_tokenizer(other, tokenizer, vocab_size=340)
+    with pytest.raises(OutputExistsError, match="tokenizer_sha256"):
+        sweep(dataclasses.replace(settings, tokenizer=tokenizer), ["softmax", "ssa"], [0], Probing(suite))
+    assert modified(settings.out) == before
+    copy = tmp_path / "the same elsewhere.txt"
+    copy.write_bytes(settings.corpus.read_bytes())
+    cells, _ = sweep(dataclasses.replace(settings, corpus=copy), ["softmax"], [0], Probing(suite))
+    assert cells[0].run is None
+
+
+def test_a_probe_result_of_an_earlier_model_does_not_count(settings, suite):
+    cells, _ = sweep(settings, ["softmax"], [0], Probing(suite))
+    folder, summary = cells[0].folder, cells[0].folder / "probe" / "summary.json"
+    written = json.loads(summary.read_text())
+    summary.write_text(json.dumps({**written, "model_sha256": "0" * 64}))
+    with pytest.raises(OutputExistsError, match="probed with model_sha256"):
+        sweep(settings, ["softmax"], [0], Probing(suite))
+    again = dataclasses.replace(settings, out=folder, tokenizer=settings.out / "tokenizer")
+    train_encoder(again, overwrite=True)
+    assert not summary.exists()
+    sweep(settings, ["softmax"], [0], Probing(suite))
+    assert json.loads(summary.read_text()) == written
+
+
 @pytest.mark.parametrize(
-    "variants, seeds, says", [([], [0], "nothing"), (["ssa"], [], "nothing"), (["sa"], [0], "ssa")]
+    "variants, seeds, says",
+    [([], [0], "nothing"), (["ssa"], [], "nothing"), (["sa"], [0], "ssa"), (["ssa"], [-1], "seed is -1")],
 )
 def test_a_grid_that_cannot_be_swept_is_refused_before_anything_is_done(settings, suite, variants, seeds, says):
     with pytest.raises(ConfigError, match=says):
         sweep(settings, variants, seeds, Probing(suite))
+    for change in ({"variant": "ssa"}, {"seed": 3}, {"scoring": {"n": 2.0}}):
+        with pytest.raises(ConfigError, match="a sweep does not take"):
+            sweep(dataclasses.replace(settings, **change), ["ssa"], [0], Probing(suite))
+    with pytest.raises(ConfigError, match="pl"):
+        sweep(settings, ["ssa"], [0], Probing(suite, method="pl"))
     assert not settings.out.exists()
 
 
