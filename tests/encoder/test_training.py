@@ -130,9 +130,7 @@ def test_a_written_config_trains_the_same_run_again(corpus, tokenizer_folder, tm
     start = ("train", "encoder", "--corpus", corpus, "--tokenizer", tokenizer_folder)
     run_babyssa(*start, "--out", tmp_path / "a", "--variant", "ssa-2", "--seed", 3, *TINY)
     recipe_and_out = ("--config", tmp_path / "a" / "config.yaml", "--out", tmp_path / "b")
-    status, _, stderr = run_babyssa(
-        "train", "encoder", "--config", tmp_path / "again.yaml", "--out", tmp_path / "b"
-    )
+    status, _, stderr = run_babyssa("train", "encoder", *recipe_and_out)
     assert status == 0, stderr
     assert fingerprint(tmp_path / "a") == fingerprint(tmp_path / "b")
 
