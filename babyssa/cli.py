@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import importlib
 import inspect
 import os
@@ -126,6 +127,8 @@ def invoke(name: str, argv: list[str]) -> int:
     """Parse `argv` by the signature of the command called `name`, and call it."""
     import jsonargparse
 
+    if "" in argv:
+        raise ConfigError(f"{name}: an argument is empty", remedy="is a variable of the shell not set?")
     command = COMMANDS[name]
     function = getattr(importlib.import_module(command.module), command.function)
     parser, positional, settings = build_parser(name, function)
@@ -133,7 +136,7 @@ def invoke(name: str, argv: list[str]) -> int:
     try:
         parsed = parser.parse_args(words)
     except jsonargparse.ArgumentError as error:
-        raise _usage_error(error, parser, name, recipe) from None
+        raise _usage_error(error, parser, name, recipe, words) from None
     values = parser.instantiate(parsed)
     values.pop("config", None)
     values.pop("__path__", None)
@@ -261,50 +264,34 @@ class Recipe:
         ConfigError
             If the file is not UTF-8 or not a YAML mapping, or has a key that `known` lacks.
         """
+        groups = {key.rpartition(".")[0] for key in known if "." in key}
         import json
 
-        import yaml
-
+        from babyssa.files import read_yaml
         from babyssa.training.run_folder import PROVENANCE
 
-        try:
-            with open(path, encoding="utf-8") as file:
-                text = file.read()
-            root = yaml.compose(text, Loader=yaml.SafeLoader)
-            values = yaml.safe_load(text)
-        except UnicodeDecodeError as error:
-            raise ConfigError(f"not UTF-8 (byte {error.start})", path=path) from None
-        except yaml.YAMLError as error:
-            mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
-            line = None if mark is None else mark.line + 1
-            raise ConfigError(f"broken YAML: {problem or error}", path=path, line=line) from None
-        if not isinstance(values, dict):
-            raise ConfigError("not a mapping of settings", path=path, remedy="write 'key: value' lines")
-        root.value = [(key, value) for key, value in root.value if key.value not in PROVENANCE]
-        self._walk(root, "", path, known)
-        return json.dumps({key: value for key, value in values.items() if key not in PROVENANCE})
-
-    def _walk(self, node, prefix: str, path: str, known: set[str]) -> None:
-        import yaml
-
-        for key, value in node.value:
-            name = f"{prefix}{key.value}"
-            line = key.start_mark.line + 1
-            if self.places.get(name, (None,))[0] == path:
-                raise ConfigError(f"key '{name}' stands here a second time", path=path, line=line)
-            self.places[name] = (path, line)
-            group = any(k.startswith(f"{name}.") for k in known)
-            if name not in known and not group:
+        found = read_yaml(path, ConfigError)
+        for name, line in found.lines.items():
+            parent = name.rpartition(".")[0]
+            if name.partition(".")[0] in PROVENANCE or parent in known - groups:
+                continue
+            if name not in known | groups:
                 raise ConfigError(f"unknown key '{name}'", path=path, line=line, remedy=nearest(name, known))
-            if group and isinstance(value, yaml.MappingNode):
-                self._walk(value, f"{name}.", path, known)
+            self.places[name] = (path, line)
+        for name in groups & found.lines.keys():
+            value = functools.reduce(lambda values, key: values[key], name.split("."), found.values)
+            if not isinstance(value, dict):
+                what = f"{name} is {value!r}, expected a mapping"
+                raise ConfigError(what, path=path, line=found.lines[name], remedy=nearest(name + ".", known))
+        return json.dumps({key: value for key, value in found.values.items() if key not in PROVENANCE})
 
 
 def _known_options(parser) -> set[str]:
-    return {action.dest for action in parser._actions if action.dest not in ("help", "print_config")}
+    own = ("help", "print_config", "print_shtab")
+    return {action.dest for action in parser._actions if action.dest not in own}
 
 
-def _usage_error(error: Exception, parser, name: str, recipe: Recipe) -> ConfigError:
+def _usage_error(error: Exception, parser, name: str, recipe: Recipe, words: list[str]) -> ConfigError:
     """Turn what argparse and jsonargparse say into one line with place and remedy."""
     message = " ".join(str(error).split()).replace("typing.", "")
     message = re.sub(r"<class '(?:[\w.]*\.)?(\w+)'>", r"\1", message)
@@ -314,6 +301,8 @@ def _usage_error(error: Exception, parser, name: str, recipe: Recipe) -> ConfigE
         return ConfigError(f"{name}: unknown option '{unknown.group(1)}'", remedy=remedy)
     invalid = re.match(r'Parser key "([\w.]+)":', message)
     place = recipe.places.get(invalid.group(1), (None, None)) if invalid else (None, None)
+    if invalid and any(re.match(rf"--{re.escape(invalid.group(1))}(=|$)", word) for word in words):
+        place = (None, None)
     if invalid:
         expected = re.findall(r"Expected an? ([\w.\[\]', -]+?)(?=\.? (?:-|Got|Given)|$)", message)
         got = re.search(r"(?:Got|Given) value: (.*)$", message)

@@ -8,11 +8,12 @@ import os
 import platform
 from collections.abc import Iterable
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from babyssa.errors import DataError, OutputExistsError
+from babyssa.errors import BabySSAError, DataError, OutputExistsError
 
 _VERSIONED = ("babyssa", "torch", "transformers", "tokenizers", "datasets", "numpy")
 
@@ -67,6 +68,65 @@ def read_json(path: Path) -> Any:
         raise DataError(f"not UTF-8 (byte {error.start})", path=path) from None
     except json.JSONDecodeError as error:
         raise DataError(f"broken JSON: {error.msg}", path=path, line=error.lineno) from None
+
+
+@dataclass(frozen=True)
+class YamlMapping:
+    """The content of a YAML file, and the line on which each dotted key stands (keys in lists left out)."""
+
+    values: dict[str, Any]
+    lines: dict[str, int]
+
+
+def read_yaml(path: Path, error: type[BabySSAError] = DataError) -> YamlMapping:
+    """Read a YAML file whose top level is a mapping.
+
+    Raises
+    ------
+    DataError, or what `error` says
+        If it is missing, not UTF-8, broken or not a mapping, or if a key stands twice in one mapping, which
+        YAML itself would settle in silence; names the line.
+    """
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+        root = yaml.compose(text, Loader=loader)
+    except FileNotFoundError:
+        raise error("no such file", path=path) from None
+    except UnicodeDecodeError as broken:
+        raise error(f"not UTF-8 (byte {broken.start})", path=path, remedy="save it as UTF-8") from None
+    except yaml.YAMLError as broken:
+        mark, problem = getattr(broken, "problem_mark", None), getattr(broken, "problem", None)
+        line = None if mark is None else mark.line + 1
+        raise error(f"broken YAML: {problem or broken}", path=path, line=line) from None
+    if not isinstance(root, yaml.MappingNode):
+        raise error("is not a mapping", path=path, remedy="write 'key: value' lines")
+    lines: dict[str, int] = {}
+
+    def walk(node, prefix: str | None) -> None:
+        if isinstance(node, yaml.SequenceNode):
+            for item in node.value:
+                walk(item, None)
+        elif isinstance(node, yaml.MappingNode):
+            seen = set()
+            for key, value in node.value:
+                line = key.start_mark.line + 1
+                if key.value in seen:
+                    raise error(f"key '{key.value}' stands here a second time", path=path, line=line)
+                seen.add(key.value)
+                if prefix is not None:
+                    lines[f"{prefix}{key.value}"] = line
+                walk(value, None if prefix is None else f"{prefix}{key.value}.")
+
+    walk(root, "")
+    try:
+        values = yaml.load(text, Loader=loader)
+    except yaml.YAMLError as broken:
+        raise error(f"broken YAML: {getattr(broken, 'problem', broken)}", path=path) from None
+    return YamlMapping(values, lines)
 
 
 def sha256(path: Path) -> str:

@@ -12,6 +12,12 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "babyssa.data.utterances": ["Utterance"],
         "babyssa.data.cleaning": ["CleaningRules", "clean"],
         "babyssa.data.corpus": ["CorpusStats", "SourceStats", "prepare", "read_corpus", "read_utterances"],
-        "babyssa.data.tokenizer": ["encode_sentences", "load_tokenizer", "save_tokenizer", "train_tokenizer"],
+        "babyssa.data.tokenizer": [
+            "encode_sentences",
+            "load_tokenizer",
+            "save_tokenizer",
+            "tokenizer_sha256",
+            "train_tokenizer",
+        ],
     },
 )

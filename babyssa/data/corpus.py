@@ -231,7 +231,7 @@ def read_corpus(path: str | Path) -> list[str]:
             raise DataError("no such file", path=path, remedy="prepare a corpus with 'babyssa prepare'")
     sentences = [sentence for line in read_lines(path) if (sentence := line.strip())]
     if not sentences:
-        raise DataError("the corpus is empty", path=path)
+        raise DataError("the corpus is empty", path=path, remedy="it needs a sentence per line")
     return sentences
 
 

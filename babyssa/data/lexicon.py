@@ -16,13 +16,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from babyssa.errors import DataError, nearest
+from babyssa.files import read_yaml
 from babyssa.resources import resource
 
 # The safe loader in C where PyYAML was built with it: ten times faster, the same result.
-_SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 GENDERS = ("male", "female", "neuter")
 NUMBERS = ("singular", "plural")
@@ -309,7 +307,7 @@ def load_lexicon(path: str | Path | None = None) -> Lexicon:
         refers to a kind or noun that does not exist. The message names the entry.
     """
     path = resource("probes", "words.yaml") if path is None else Path(path)
-    raw = read_yaml_mapping(path)
+    raw = read_yaml(path).values
     for section in raw.keys() - _SECTIONS.keys():
         raise DataError(f"unknown section '{section}'", path=path, remedy=nearest(str(section), _SECTIONS))
     sections = {}
@@ -324,23 +322,6 @@ def load_lexicon(path: str | Path | None = None) -> Lexicon:
     lexicon = Lexicon(**sections)
     _check_references(lexicon, path)
     return lexicon
-
-
-def read_yaml_mapping(path: Path) -> dict:
-    """Read a YAML file whose top level is a mapping; DataError with the line where it breaks off."""
-    try:
-        raw = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=_SafeLoader)
-    except FileNotFoundError:
-        raise DataError("no such file", path=path) from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"not UTF-8 (byte {error.start})", path=path, remedy="save it as UTF-8") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        what = getattr(error, "problem", None) or "unreadable"
-        raise DataError(f"broken YAML: {what}", path=path, line=mark and mark.line + 1) from None
-    if not isinstance(raw, dict):
-        raise DataError("is not a mapping of sections", path=path)
-    return raw
 
 
 _SECTIONS = {

@@ -123,6 +123,8 @@ def generate_sample(
         If `utterances` is too small for the recordings to have one each.
     """
     out = Path(out)
+    if not out.name.endswith((".csv", ".csv.gz")):
+        raise ConfigError(f"'{out.name}' is no name of a childes-db export", remedy="end it in .csv or .csv.gz")
     refuse_to_overwrite(out.parent, [out.name], overwrite)
     if utterances < SESSIONS:
         raise ConfigError(f"utterances is {utterances}", remedy=f"ask for at least {SESSIONS}, one a recording")

@@ -17,6 +17,8 @@ Three traps are closed here:
 
 from __future__ import annotations
 
+import hashlib
+import json
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,6 +47,7 @@ TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 
 _CLASS_THAT_ALL_VERSIONS_KNOW = "PreTrainedTokenizerFast"
 _SMALLEST_VOCABULARY = len(SPECIAL_TOKENS) + 256
+_LARGEST_VOCABULARY = 1_000_000
 
 
 def train_tokenizer(
@@ -90,6 +93,8 @@ def train_tokenizer(
             f"vocab_size is {vocab_size}",
             remedy=f"it must be at least {_SMALLEST_VOCABULARY}, for the special tokens and the 256 bytes",
         )
+    if vocab_size > _LARGEST_VOCABULARY:
+        raise ConfigError(f"vocab_size is {vocab_size}", remedy=f"it is at most {_LARGEST_VOCABULARY}")
     if min_frequency < 1:
         raise ConfigError(f"min_frequency is {min_frequency}", remedy="it must be at least 1")
     out = Path(out)
@@ -175,6 +180,14 @@ def load_tokenizer(folder: str | Path) -> PreTrainedTokenizerFast:
             remedy=f'set "tokenizer_class": "{_CLASS_THAT_ALL_VERSIONS_KNOW}" and "add_prefix_space": true in it',
         )
     return tokenizer
+
+
+def tokenizer_sha256(tokenizer: PreTrainedTokenizerFast) -> str:
+    """Hash of what a fast tokenizer does to text: its vocabulary, merges and rules, wherever it came from."""
+    rules = json.loads(tokenizer.backend_tokenizer.to_str())
+    # These two are the state of the last call, not rules of the tokenizer.
+    del rules["truncation"], rules["padding"]
+    return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()
 
 
 def encode_sentences(tokenizer: PreTrainedTokenizerFast, sentences: Sequence[str]) -> list[list[int]]:

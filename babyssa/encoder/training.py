@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 import time
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from transformers import set_seed
 
 from babyssa.attention import scoring_config
 from babyssa.console import quiet_transformers, say
-from babyssa.data import encode_sentences, load_tokenizer, read_corpus, train_tokenizer
+from babyssa.data import encode_sentences, load_tokenizer, read_corpus, tokenizer_sha256, train_tokenizer
 from babyssa.encoder.batches import LengthBatches, MaskedSentences
 from babyssa.encoder.config import EncoderTraining, Evaluation
 from babyssa.encoder.masking import Sentences, Vocabulary
@@ -105,6 +104,7 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Enco
     facts = {
         "corpus_sha256": sha256(corpus_file(settings.corpus)),
         "tokenizer_sha256": tokenizer_sha256(tokenizer),
+        "vocabulary": len(tokenizer),
         "training_sentences": len(sentences),
         "too_long_sentences": dropped,
         "held_out_sentences": held_out,
@@ -174,7 +174,7 @@ def split(corpus: list[str], held_out: int) -> tuple[list[str], list[str]]:
     if held_out >= len(corpus):
         raise DataError(
             f"{held_out} sentences are to be held out of a corpus of {len(corpus)}",
-            remedy="lower evaluation.held_out",
+            remedy="lower evaluation.held_out, or use a larger corpus",
         )
     chosen = set(np.linspace(0, len(corpus) - 1, held_out).astype(int).tolist())
     training = [sentence for i, sentence in enumerate(corpus) if i not in chosen]
@@ -184,11 +184,6 @@ def split(corpus: list[str], held_out: int) -> tuple[list[str], list[str]]:
 def corpus_file(corpus: Path) -> Path:
     """The text file of a corpus that is given as a file or as a prepared folder."""
     return corpus / "corpus.txt" if Path(corpus).is_dir() else Path(corpus)
-
-
-def tokenizer_sha256(tokenizer) -> str:
-    """Hash of what a tokenizer does: its vocabulary, merges and rules, wherever it was loaded from."""
-    return hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest()
 
 
 def _tokenizer(settings: EncoderTraining):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from babyssa.attention import scoring_config
 from babyssa.console import say
-from babyssa.data import load_tokenizer, train_tokenizer
+from babyssa.data import load_tokenizer, tokenizer_sha256, train_tokenizer
 from babyssa.encoder.config import EncoderTraining
 from babyssa.encoder.model import build_encoder
-from babyssa.encoder.training import EncoderRun, corpus_file, tokenizer_sha256, train_encoder
+from babyssa.encoder.training import EncoderRun, corpus_file, train_encoder
 from babyssa.errors import ConfigError, OutputExistsError, nearest
 from babyssa.files import read_json, sha256, write_json
 from babyssa.probing import Suite, as_loaded, check_suite, compare, load_model, load_suite, probe, weights_sha256

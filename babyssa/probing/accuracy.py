@@ -12,11 +12,11 @@ import numpy as np
 
 from babyssa.console import progress
 from babyssa.errors import DataError
-from babyssa.files import atomic_write, refuse_to_overwrite, versions, write_json
+from babyssa.files import atomic_write, read_yaml, refuse_to_overwrite, versions, write_json
 from babyssa.probing.encoding import Encoding, encode_all
 from babyssa.probing.models import LoadedModel, as_loaded, weights_sha256
 from babyssa.probing.scorers import choose_method, reduce, token_scores
-from babyssa.probing.suites import Paradigm, Suite, load_suite, read_text
+from babyssa.probing.suites import Paradigm, Suite, load_suite
 
 SUMMARY, PAIRS = "summary.json", "pairs.csv"
 
@@ -195,14 +195,7 @@ def identity(loaded: LoadedModel, variant: str | None = None, seed: int | None =
     path = Path(loaded.name) / "config.yaml"
     recorded: dict[str, Any] = {}
     if path.is_file() and (variant is None or seed is None):
-        import yaml
-
-        try:
-            recorded = yaml.safe_load(read_text(path)) or {}
-        except yaml.YAMLError:
-            recorded = None
-        if not isinstance(recorded, dict):
-            raise DataError("broken YAML", path=path, remedy="mend it, or pass --variant and --seed")
+        recorded = read_yaml(path).values
     if variant is None:
         variant = str(recorded.get("variant") or Path(loaded.name).name)
     if seed is None:

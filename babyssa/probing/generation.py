@@ -31,10 +31,9 @@ from babyssa.data.lexicon import (
     Verb,
     indefinite_article,
     load_lexicon,
-    read_yaml_mapping,
 )
 from babyssa.errors import ConfigError, DataError, ModelError, nearest
-from babyssa.files import atomic_write, refuse_to_overwrite
+from babyssa.files import atomic_write, read_yaml, refuse_to_overwrite
 from babyssa.probing.suites import MANIFEST, MinimalPair
 from babyssa.resources import resource
 
@@ -396,7 +395,7 @@ def load_templates(path: str | Path | None = None) -> SuiteDesign:
         If a paradigm lacks a field, or a template names a slot, form or cell that does not exist.
     """
     path = resource("probes", "templates.yaml") if path is None else Path(path)
-    raw = read_yaml_mapping(path)
+    raw = read_yaml(path).values
     try:
         common = {name: _read_slot(spec) for name, spec in raw.get("slots", {}).items()}
         designs = [_read_design(entry, common) for entry in raw["paradigms"]]
@@ -605,4 +604,6 @@ def _too_few(
         parts.append("words left: " + ", ".join(f"{name} {count}" for count, name in scarce))
     if missing:
         parts.append("not whole words: " + ", ".join(missing))
+    if is_whole is not None:
+        parts.append("leave it out with --paradigms, or use a larger vocabulary")
     return "; ".join(parts)

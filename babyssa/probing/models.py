@@ -19,7 +19,9 @@ from transformers.models.auto.modeling_auto import (
 
 from babyssa.attention import register_checkpoint
 from babyssa.console import quiet_transformers
+from babyssa.data import tokenizer_sha256
 from babyssa.errors import BabySSAError, ConfigError, ModelError
+from babyssa.files import read_yaml
 
 Kind = Literal["masked", "causal"]
 
@@ -95,6 +97,7 @@ def load_model(name: str | Path, device: str | torch.device | None = None) -> Lo
             output_loading_info=True,
             trust_remote_code=False,
         )
+    _check_tokenizer(folder, tokenizer)
     missing = sorted(report["missing_keys"])
     if missing:
         shown = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
@@ -212,6 +215,21 @@ def _check_folder(folder: Path) -> None:
             )
 
 
+def _check_tokenizer(folder: Path, tokenizer: Any) -> None:
+    """Raise ModelError if a run folder of this package holds another tokenizer than its model was trained with."""
+    config = folder / "config.yaml"
+    if not config.is_file():
+        return
+    facts = read_yaml(config).values.get("facts")
+    trained_with = facts.get("tokenizer_sha256") if isinstance(facts, dict) else None
+    if trained_with is not None and tokenizer_sha256(tokenizer) != trained_with:
+        raise ModelError(
+            "is not the tokenizer that the model was trained with",
+            path=folder / "tokenizer.json",
+            remedy="put back the one with the tokenizer_sha256 that config.yaml names",
+        )
+
+
 def _may_be_hub_id(name: str) -> bool:
     parts = name.split("/")
     return len(parts) <= 2 and all(part and not part.startswith((".", "~")) for part in parts)
@@ -221,8 +239,8 @@ def _attempt(name: str | Path, function: Any, *arguments: Any, **options: Any) -
     """Call a loading function; whatever it raises becomes one line that names the model."""
     try:
         return function(*arguments, **options)
-    except BabySSAError:
-        raise
+    except BabySSAError as error:
+        raise ModelError(error.what, path=Path(name) / "config.json", remedy=error.remedy) from None
     except Exception as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         said = lines[0] if lines else type(error).__name__

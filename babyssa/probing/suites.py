@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from babyssa.errors import ConfigError, DataError, nearest
+from babyssa.files import read_yaml
 from babyssa.resources import resource
 
 ORDERS = ("bad-first", "good-first")
@@ -167,16 +168,8 @@ def phenomenon_of(name: str) -> str:
 
 
 def _load_manifest(path: Path, order: str | None, columns: dict[str, str]) -> Suite:
-    import yaml
-
-    text = read_text(path)
-    try:
-        manifest = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = None if mark is None else mark.line + 1
-        raise DataError(f"broken YAML: {getattr(error, 'problem', error)}", path=path, line=line) from None
-    entries = manifest.get("paradigms") if isinstance(manifest, dict) else None
+    manifest = read_yaml(path).values
+    entries = manifest.get("paradigms")
     if not isinstance(entries, list) or not entries:
         raise DataError("manifest has no list of paradigms", path=path)
     stated = manifest.get("order")

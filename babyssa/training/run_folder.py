@@ -18,9 +18,9 @@ from typing import Any
 
 import yaml
 
+from babyssa.console import say
 from babyssa.data import save_tokenizer
-from babyssa.errors import DataError
-from babyssa.files import atomic_write, refuse_to_overwrite, versions
+from babyssa.files import atomic_write, read_yaml, refuse_to_overwrite, versions
 
 CONFIG = "config.yaml"
 LOG = "log.jsonl"
@@ -45,8 +45,16 @@ def plain(value: Any) -> Any:
 
 
 def refuse_earlier_run(out: Path, overwrite: bool) -> None:
-    """Raise OutputExistsError if `out` holds a run and `overwrite` is false. Changes nothing."""
-    refuse_to_overwrite(out, [CONFIG, LOG, WEIGHTS, "config.json"], overwrite)
+    """Raise OutputExistsError if `out` holds a run and `overwrite` is false. Changes nothing.
+
+    A run that stopped before there was a model to keep is replaced without being asked.
+    """
+    out = Path(out)
+    kept = (WEIGHTS, "config.json", CHECKPOINTS)
+    if (out / CONFIG).is_file() and not any((out / name).exists() for name in kept):
+        say(f"{out}: starting an unfinished run again")
+        return
+    refuse_to_overwrite(out, [CONFIG, LOG, *kept], overwrite)
 
 
 def start_run(out: Path, settings: dict[str, Any]) -> None:
@@ -69,9 +77,18 @@ def save_model(folder: Path, model, tokenizer) -> None:
     shutil.rmtree(partial, ignore_errors=True)
     save_tokenizer(tokenizer, partial)
     model.save_pretrained(partial)
+    readable = _default_mode()
     for path in sorted(partial.iterdir(), key=lambda path: (path.suffix == ".safetensors", path.name)):
+        path.chmod(readable)
         os.replace(path, folder / path.name)
     partial.rmdir()
+
+
+def _default_mode() -> int:
+    """The mode that a new file gets from the user's umask; safetensors' files are readable by their owner only."""
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask
 
 
 def is_finished(folder: Path) -> bool:
@@ -81,14 +98,4 @@ def is_finished(folder: Path) -> bool:
 
 def read_settings(folder: Path) -> dict[str, Any]:
     """The config.yaml of a run folder; DataError if it is missing or broken."""
-    path = Path(folder) / CONFIG
-    try:
-        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError("no such file", path=path, remedy="is this a run folder?") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        raise DataError("broken YAML", path=path, line=mark.line + 1 if mark else None) from None
-    if not isinstance(settings, dict):
-        raise DataError("not a mapping of settings", path=path)
-    return settings
+    return read_yaml(Path(folder) / CONFIG).values

@@ -12,7 +12,7 @@ from babyssa.attention import scoring_parameters
 from babyssa.encoder import EncoderTraining, MaskedSentences, train_encoder
 from babyssa.encoder.config import EncoderSize, Evaluation, Masking
 from babyssa.encoder.training import split
-from babyssa.errors import ConfigError, DataError, OutputExistsError
+from babyssa.errors import ConfigError, DataError, ModelError, OutputExistsError
 from babyssa.probing import score
 from babyssa.training.config import Optimisation
 
@@ -268,7 +268,9 @@ def test_bad_input_with_overwrite_leaves_the_earlier_run_alone(
         ("seed: 1\nsize:\n  layer: 3\n", "recipe.yaml:3: unknown key 'size.layer'; did you mean 'size.layers'"),
         ("varant: ssa\n", "recipe.yaml:1: unknown key 'varant'; did you mean 'variant'"),
         ("variant: [1\n", "recipe.yaml:2: broken YAML"),
-        ("just words\n", "recipe.yaml: not a mapping"),
+        ("just words\n", "recipe.yaml: is not a mapping"),
+        ("seed: 1\norder: age\nseed: 2\n", "recipe.yaml:3: key 'seed' stands here a second time"),
+        ("seed: 1\nsize: 4\n", "recipe.yaml:2: size is 4, expected a mapping"),
         (
             "optimisation:\n  steps: many\n",
             "optimisation.steps is 'many', expected int",
@@ -282,6 +284,48 @@ def test_a_bad_recipe_is_named(text, says, corpus, tmp_path, run_babyssa):
         "train", "encoder", "--config", tmp_path / "recipe.yaml", "--corpus", corpus, "--out", tmp_path / "run"
     )
     assert status == 2 and says in stderr and len(stderr.splitlines()) == 1
+
+
+def test_a_bad_option_is_not_blamed_on_the_recipe(corpus, tmp_path, run_babyssa):
+    given = ("--config", "demo", "--corpus", corpus, "--out", tmp_path / "run", "--optimisation.steps", "many")
+    status, _, stderr = run_babyssa("train", "encoder", *given)
+    assert status == 2 and "optimisation.steps is 'many'" in stderr and "demo.yaml" not in stderr
+
+
+def test_the_later_of_two_recipes_wins(corpus, tmp_path, tokenizer_folder, run_babyssa):
+    (tmp_path / "mine.yaml").write_text("seed: 5\nsize: {layers: 1, heads: 2, hidden_size: 16}\n")
+    given = ("--corpus", corpus, "--tokenizer", tokenizer_folder, "--out", tmp_path / "run")
+    budget = ("--optimisation.steps", 1, "--evaluation.held_out", 2)
+    status, _, stderr = run_babyssa(
+        "train", "encoder", "--config", "demo", "--config", tmp_path / "mine.yaml", *given, *budget
+    )
+    assert status == 0, stderr
+    written = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
+    assert (written["seed"], written["size"]["layers"], written["optimisation"]["batch_size"]) == (5, 1, 64)
+
+
+def test_an_unfinished_run_is_started_again(corpus, tokenizer_folder, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.yaml").write_text("variant: softmax\n")
+    (tmp_path / "run" / "log.jsonl").write_text("{}\n")
+    train_encoder(settings(corpus, tokenizer_folder, tmp_path / "run"))
+    assert (tmp_path / "run" / "log.jsonl").read_text().count("\n") == 4
+
+
+def test_the_files_of_a_run_have_the_modes_of_any_new_file(corpus, tokenizer_folder, tmp_path):
+    run = train_encoder(settings(corpus, tokenizer_folder, tmp_path / "run"))
+    (tmp_path / "new").touch()
+    modes = {path.name: path.stat().st_mode for path in (*run.folder.iterdir(), tmp_path / "new")}
+    assert set(modes.values()) == {modes["new"]}, modes
+
+
+def test_a_run_folder_with_another_tokenizer_is_refused(corpus, tokenizer_folder, tmp_path):
+    from babyssa.data import train_tokenizer
+
+    run = train_encoder(settings(corpus, tokenizer_folder, tmp_path / "run"))
+    train_tokenizer(corpus, run.folder, vocab_size=300, overwrite=True)
+    with pytest.raises(ModelError, match="not the tokenizer that the model was trained with"):
+        score(run.folder, ["the dog sees a cat ."])
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(corpus, tokenizer_folder, tmp_path, run_babyssa):
