@@ -7,21 +7,41 @@ enters a model. Importing this package registers its checkpoints with transforme
 from transformers import RobertaConfig
 
 from babyssa.attention.adapter import register, scoring_parameters, scorings, set_scoring
+from babyssa.attention.cosformer import CosFormer, CosFormerConfig
+from babyssa.attention.linear import Linear, LinearConfig
+from babyssa.attention.mixed import Mixed, MixedConfig
 from babyssa.attention.registry import SCORINGS, VARIANTS, build_scoring, scoring_config, scoring_to_dict
 from babyssa.attention.scoring import LogitScoring, Scoring, Softmax, SoftmaxConfig
+from babyssa.attention.self_adjust import SelfAdjustSoftmax, SelfAdjustSoftmaxConfig
+from babyssa.attention.sparse import Entmax, EntmaxConfig, Sparsemax, SparsemaxConfig
 from babyssa.attention.ssa import SSA, SSAConfig, ssa_map
+from babyssa.attention.temperature import Temperature, TemperatureConfig
 
 register(RobertaConfig)
 
 __all__ = [
+    "CosFormer",
+    "CosFormerConfig",
+    "Entmax",
+    "EntmaxConfig",
+    "Linear",
+    "LinearConfig",
+    "LogitScoring",
+    "Mixed",
+    "MixedConfig",
     "SCORINGS",
     "SSA",
-    "VARIANTS",
-    "LogitScoring",
     "SSAConfig",
     "Scoring",
+    "SelfAdjustSoftmax",
+    "SelfAdjustSoftmaxConfig",
     "Softmax",
     "SoftmaxConfig",
+    "Sparsemax",
+    "SparsemaxConfig",
+    "Temperature",
+    "TemperatureConfig",
+    "VARIANTS",
     "build_scoring",
     "register",
     "scoring_config",

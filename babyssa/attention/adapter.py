@@ -144,6 +144,17 @@ class ScoredModelMixin:
             raise ModelError(f"the config of {type(self).__name__} names no attention_scoring")
         _attach(self, scoring_from_dict(config.attention_scoring))
 
+    def __call__(self, *args, **kwargs):
+        wanted = kwargs.get("output_attentions")
+        if getattr(self.config, "output_attentions", False) if wanted is None else wanted:
+            for scoring in scorings(self).values():
+                if not scoring.forms_weights:
+                    raise ModelError(
+                        f"scoring '{scoring.name}' forms no attention weights",
+                        remedy="leave out output_attentions, or use another scoring",
+                    )
+        return super().__call__(*args, **kwargs)
+
     def _init_weights(self, module: nn.Module) -> None:
         if isinstance(module, Scoring):
             module.reset_parameters()
@@ -230,15 +241,17 @@ def set_scoring(model: PreTrainedModel, config: Any) -> PreTrainedModel:
 
 def scorings(model: nn.Module) -> dict[str, Scoring]:
     """The scoring modules of a model by the name of their layer; empty for a stock model."""
-    return {name: module for name, module in model.named_modules() if isinstance(module, Scoring)}
+    found: dict[str, Scoring] = {}
+    for name, module in model.named_modules():
+        # The groups of a mixed scoring are scorings too, but of some heads only.
+        if isinstance(module, Scoring) and not any(name.startswith(f"{whole}.") for whole in found):
+            found[name] = module
+    return found
 
 
 def scoring_parameters(model: nn.Module) -> dict[str, dict[str, list[float]]]:
     """The learned parameters of each scoring, in their domain (for SSA: n and b, one value per head)."""
     return {
-        name: {
-            parameter.removeprefix("raw_"): getattr(module, parameter.removeprefix("raw_")).detach().tolist()
-            for parameter, _ in module.named_parameters(recurse=False)
-        }
+        name: {key: value.detach().tolist() for key, value in module.learned().items()}
         for name, module in scorings(model).items()
     }
