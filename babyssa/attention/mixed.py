@@ -104,7 +104,8 @@ class Mixed(Scoring):
         for group in self.groups:
             heads = slice(start, start + group.heads)
             start += group.heads
-            allowed = mask[:, heads] if mask is not None and mask.dim() == 4 and mask.shape[1] > 1 else mask
+            by_head = mask is not None and mask.dim() > 2 and mask.shape[-3] > 1
+            allowed = mask[..., heads, :, :] if by_head else mask
             output, weight = group(
                 query[:, heads], key[:, heads], value[:, heads], allowed, scaling=scaling, dropout=dropout
             )

@@ -22,8 +22,8 @@ class SelfAdjustSoftmax(LogitScoring):
     query may attend to. The factor lies in 0..1, so the weights sum to at most 1, not to 1; a query whose
     only key has a logit of 0 or less gets an output of 0.
 
-    Of the paper's two forms, x * softmax(x) and this normalised one, this is the one its authors' code runs
-    by default.
+    The paper has two forms, x * softmax(x) and this normalised one. In its authors' released training code
+    this is the SA-Softmax, and the other a version of it without denominator.
 
     Source: Zheng et al., EMNLP 2025, arXiv 2502.18277.
     """

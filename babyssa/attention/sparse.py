@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from babyssa.attention.scoring import LogitScoring
-
-
-def _near_the_largest(scores: Tensor) -> Tensor:
-    """Raise what lies far below the largest score of its row; Sparsemax and Entmax-1.5 do not notice.
-
-    A score that is 1 (Sparsemax) or 2 (Entmax-1.5) below the largest has weight 0 and gradient 0 already.
-    Their thresholds come from running sums and sums of squares, which excluded keys or logits of 1e4
-    would drown.
-    """
-    return torch.maximum(scores, scores.detach().amax(dim=-1, keepdim=True) - 4)
 
 
 @dataclass(frozen=True)
@@ -40,7 +29,7 @@ class Sparsemax(LogitScoring):
     def normalize(self, scores: Tensor) -> Tensor:
         from entmax import sparsemax
 
-        return sparsemax(_near_the_largest(scores), dim=-1)
+        return sparsemax(scores, dim=-1)
 
 
 @dataclass(frozen=True)
@@ -63,4 +52,4 @@ class Entmax(LogitScoring):
     def normalize(self, scores: Tensor) -> Tensor:
         from entmax import entmax15
 
-        return entmax15(_near_the_largest(scores), dim=-1)
+        return entmax15(scores, dim=-1)

@@ -114,6 +114,15 @@ def test_attention_is_its_definition_in_float64(scoring, definition):
         assert torch.allclose(weights, expected, atol=1e-6 if list(scoring.parameters()) else 1e-9)
 
 
+def test_a_mask_may_differ_by_head(scoring):
+    query, key, value = tensors()
+    mask = torch.cat([some_mask(), some_mask().flip(-2), some_mask().roll(1, -2)], dim=1)
+    output, _ = scoring(query, key, value, mask, scaling=0.5)
+    for head in range(HEADS):
+        one, _ = scoring(query, key, value, mask[:, head : head + 1], scaling=0.5)
+        assert torch.equal(output[:, head], one[:, head])
+
+
 def test_dropout_acts_on_the_weights_in_training_only(scoring):
     query, key, value = tensors()
     if not scoring.forms_weights:
