@@ -14,22 +14,42 @@ from babyssa.attention.adapter import (
     scorings,
     set_scoring,
 )
+from babyssa.attention.cosformer import CosFormer, CosFormerConfig
+from babyssa.attention.linear import Linear, LinearConfig
+from babyssa.attention.mixed import Mixed, MixedConfig
 from babyssa.attention.registry import SCORINGS, VARIANTS, build_scoring, scoring_config, scoring_to_dict
 from babyssa.attention.scoring import LogitScoring, Scoring, Softmax, SoftmaxConfig
+from babyssa.attention.self_adjust import SelfAdjustSoftmax, SelfAdjustSoftmaxConfig
+from babyssa.attention.sparse import Entmax, EntmaxConfig, Sparsemax, SparsemaxConfig
 from babyssa.attention.ssa import SSA, SSAConfig, ssa_map
+from babyssa.attention.temperature import Temperature, TemperatureConfig
 
 for _config in (RobertaConfig, BertConfig, GPT2Config, LlamaConfig, ModernBertConfig, NemotronConfig):
     register(_config)
 
 __all__ = [
+    "CosFormer",
+    "CosFormerConfig",
+    "Entmax",
+    "EntmaxConfig",
+    "Linear",
+    "LinearConfig",
+    "LogitScoring",
+    "Mixed",
+    "MixedConfig",
     "SCORINGS",
     "SSA",
-    "VARIANTS",
-    "LogitScoring",
     "SSAConfig",
     "Scoring",
+    "SelfAdjustSoftmax",
+    "SelfAdjustSoftmaxConfig",
     "Softmax",
     "SoftmaxConfig",
+    "Sparsemax",
+    "SparsemaxConfig",
+    "Temperature",
+    "TemperatureConfig",
+    "VARIANTS",
     "build_scoring",
     "register",
     "register_checkpoint",

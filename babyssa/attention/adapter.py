@@ -3,9 +3,9 @@
 ``set_scoring(model, config)`` attaches one scoring module to every attention layer and makes the model an
 instance of a subclass of its own class whose config has a model type of its own ("babyssa-roberta") and
 carries the scoring. So saving, loading, ``from_config``, ``Trainer`` and pipelines work as for any model,
-once ``babyssa.attention`` is imported. transformers without this package refuses such a checkpoint, three
-times over: it knows neither the model type, nor the attention implementation, nor the problem type that
-config.json names. The last holds even where a user asks for a class and an implementation by name.
+once ``babyssa.attention`` is imported. transformers without this package refuses such a checkpoint, three times
+over: it knows neither the model type nor the attention implementation that config.json names, and it
+cannot read one of its labels. The last holds even where a class and an implementation are asked for by name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from babyssa.errors import ModelError
 
 IMPLEMENTATION = "babyssa"
 _PREFIX = "babyssa-"
-_NEEDS_THIS_PACKAGE = "attention scored by babyssa"
+# A label that is no number: every transformers config stops at it, quoting it.
+_GUARD = "this checkpoint needs 'import babyssa.attention'"
 
 
 def scored_attention_forward(
@@ -134,8 +135,9 @@ class ScoredConfigMixin:
 
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **kwargs):
-        config_dict = {k: v for k, v in config_dict.items() if (k, v) != ("problem_type", _NEEDS_THIS_PACKAGE)}
-        return super().from_dict(config_dict, **kwargs)
+        labels = {key: label for key, label in (config_dict.get("id2label") or {}).items() if key != _GUARD}
+        config_dict = {key: value for key, value in config_dict.items() if key != "id2label"}
+        return super().from_dict({**config_dict, "id2label": labels} if labels else config_dict, **kwargs)
 
     def to_dict(self) -> dict[str, Any]:
         return _guarded(super().to_dict())
@@ -146,8 +148,8 @@ class ScoredConfigMixin:
 
 def _guarded(values: dict[str, Any]) -> dict[str, Any]:
     """A config's values as transformers alone refuses them."""
-    problem_type = values.get("problem_type") or _NEEDS_THIS_PACKAGE
-    return {**values, "attn_implementation": IMPLEMENTATION, "problem_type": problem_type}
+    labels = {**{str(key): label for key, label in (values.get("id2label") or {}).items()}, _GUARD: ""}
+    return {**values, "attn_implementation": IMPLEMENTATION, "id2label": labels}
 
 
 class ScoredModelMixin:
@@ -165,6 +167,17 @@ class ScoredModelMixin:
                 f"{type(self).__name__} cannot use attention '{attn_implementation}' in place of its scoring",
                 remedy="leave it: output_attentions works as it is",
             )
+
+    def __call__(self, *args, **kwargs):
+        wanted = kwargs.get("output_attentions")
+        if getattr(self.config, "output_attentions", False) if wanted is None else wanted:
+            for scoring in scorings(self).values():
+                if not scoring.forms_weights:
+                    raise ModelError(
+                        f"scoring '{scoring.name}' forms no attention weights",
+                        remedy="leave out output_attentions, or use another scoring",
+                    )
+        return super().__call__(*args, **kwargs)
 
     def _init_weights(self, module: nn.Module) -> None:
         if isinstance(module, Scoring):
@@ -264,15 +277,17 @@ def set_scoring(model: PreTrainedModel, config: Any) -> PreTrainedModel:
 
 def scorings(model: nn.Module) -> dict[str, Scoring]:
     """The scoring modules of a model by the name of their layer; empty for a stock model."""
-    return {name: module for name, module in model.named_modules() if isinstance(module, Scoring)}
+    found: dict[str, Scoring] = {}
+    for name, module in model.named_modules():
+        # The groups of a mixed scoring are scorings too, but of some heads only.
+        if isinstance(module, Scoring) and not any(name.startswith(f"{whole}.") for whole in found):
+            found[name] = module
+    return found
 
 
 def scoring_parameters(model: nn.Module) -> dict[str, dict[str, list[float]]]:
     """The learned parameters of each scoring, in their domain (for SSA: n and b, one value per head)."""
     return {
-        name: {
-            parameter.removeprefix("raw_"): getattr(module, parameter.removeprefix("raw_")).detach().tolist()
-            for parameter, _ in module.named_parameters(recurse=False)
-        }
+        name: {key: value.detach().tolist() for key, value in module.learned().items()}
         for name, module in scorings(model).items()
     }

@@ -5,34 +5,50 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from babyssa.attention.scoring import Scoring, Softmax, SoftmaxConfig
+from babyssa.attention.cosformer import CosFormer
+from babyssa.attention.linear import Linear
+from babyssa.attention.mixed import Mixed, MixedConfig
+from babyssa.attention.scoring import Scoring, Softmax
+from babyssa.attention.self_adjust import SelfAdjustSoftmax
+from babyssa.attention.sparse import Entmax, Sparsemax
 from babyssa.attention.ssa import SSA, SSAConfig
+from babyssa.attention.temperature import Temperature
 from babyssa.errors import ConfigError, nearest
 
-SCORINGS: dict[str, type[Scoring]] = {scoring.name: scoring for scoring in (Softmax, SSA)}
+SCORINGS: dict[str, type[Scoring]] = {
+    scoring.name: scoring
+    for scoring in (
+        Softmax,
+        SSA,
+        Temperature,
+        Sparsemax,
+        Entmax,
+        SelfAdjustSoftmax,
+        Mixed,
+        Linear,
+        CosFormer,
+    )
+}
 
+# Every scoring with its defaults is a variant, under its own name.
 VARIANTS: dict[str, Any] = {
-    "softmax": SoftmaxConfig(),
+    **{name: scoring.Config() for name, scoring in SCORINGS.items()},
     "ssa-1.5": SSAConfig(n=1.5, learn_n=False),
     "ssa-2": SSAConfig(n=2.0, learn_n=False),
-    "ssa": SSAConfig(),
 }
 
 
 def scoring_config(variant: str, **changes: Any) -> Any:
-    """The config of a named variant (or of a scoring with its defaults), with some parameters changed.
+    """The config of a named variant, with some parameters changed.
 
     Raises
     ------
     ConfigError
         For an unknown name or parameter (the nearest known one is suggested) or a value out of domain.
     """
-    if variant in VARIANTS:
-        config = VARIANTS[variant]
-    elif variant in SCORINGS:
-        config = SCORINGS[variant].Config()
-    else:
-        raise ConfigError(f"unknown variant '{variant}'", remedy=nearest(variant, {*VARIANTS, *SCORINGS}))
+    if variant not in VARIANTS:
+        raise ConfigError(f"unknown variant '{variant}'", remedy=nearest(variant, VARIANTS))
+    config = VARIANTS[variant]
     known = [field.name for field in dataclasses.fields(config)]
     for key in changes:
         if key not in known:
@@ -56,13 +72,18 @@ def build_scoring(config: Any, heads: int) -> Scoring:
 
 def scoring_to_dict(config: Any) -> dict[str, Any]:
     """A scoring config as plain values, as config.json and config.yaml store it."""
-    return {"name": scoring_name(config), **dataclasses.asdict(config)}
+    values = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    if isinstance(config, MixedConfig):
+        values["groups"] = [[scoring_to_dict(scoring), heads] for scoring, heads in config.groups]
+    return {"name": scoring_name(config), **values}
 
 
 def scoring_from_dict(values: dict[str, Any]) -> Any:
-    """The inverse of :func:`scoring_to_dict`; ConfigError if the values do not fit."""
-    if "name" not in values or values["name"] not in SCORINGS:
-        name = values.get("name")
-        raise ConfigError(f"unknown scoring '{name}'", remedy=nearest(str(name), SCORINGS))
-    values = dict(values)
-    return scoring_config(values.pop("name"), **values)
+    """The inverse of :func:`scoring_to_dict`; ConfigError if the values do not fit.
+
+    The name may be a variant's, and parameters may be left out.
+    """
+    name = values.get("name") if isinstance(values, dict) else values
+    if name not in VARIANTS:
+        raise ConfigError(f"unknown scoring '{name}'", remedy=nearest(str(name), VARIANTS))
+    return scoring_config(name, **{key: value for key, value in values.items() if key != "name"})

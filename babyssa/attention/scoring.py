@@ -38,10 +38,19 @@ class Scoring(nn.Module):
         An instance of the class's `Config`.
     heads : int
         Number of attention (query) heads of the layer.
+
+    Attributes
+    ----------
+    forms_weights : bool
+        Whether there are weights to return; without them there is no attention dropout either.
+    normalised : bool
+        Whether the weights of a query always sum to 1, if it may attend to anything.
     """
 
     name: ClassVar[str]
     Config: ClassVar[type]
+    forms_weights: bool = True
+    normalised: bool = True
 
     def __init__(self, config: Any, heads: int):
         super().__init__()
@@ -52,6 +61,10 @@ class Scoring(nn.Module):
     def shared(self) -> bool:
         """Whether all layers of a model use this one module."""
         return False
+
+    def learned(self) -> dict[str, Tensor]:
+        """The learnable parameters, if any, in their domain."""
+        return {}
 
     def reset_parameters(self) -> None:
         """Set the learnable parameters, if any, to their initial values; draws no random number."""
@@ -91,11 +104,11 @@ class Scoring(nn.Module):
 
 
 class LogitScoring(Scoring):
-    """A scoring that maps logits to weights: subclasses give `transform`, and `normalize` if not Softmax."""
+    """A scoring that maps logits to weights: Softmax, unless a subclass gives `transform` or `normalize`."""
 
     def transform(self, logits: Tensor) -> Tensor:
         """Map logits (batch, heads, query, key), in float32 or wider, before they are normalised."""
-        raise NotImplementedError
+        return logits
 
     def normalize(self, scores: Tensor) -> Tensor:
         """Map scores to weights that sum to 1 over the last dimension; the lowest scores get exactly 0."""
@@ -132,6 +145,3 @@ class Softmax(LogitScoring):
 
     name = "softmax"
     Config = SoftmaxConfig
-
-    def transform(self, logits: Tensor) -> Tensor:
-        return logits

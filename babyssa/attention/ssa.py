@@ -15,15 +15,15 @@ t(x) -> x as m -> inf: Softmax is the limit.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from babyssa.attention.scoring import LogitScoring, check_parameter
+from babyssa.attention.learnable import Bound, Learnable, check_learnable, per_head
+from babyssa.attention.scoring import LogitScoring
 
 
 class _SignedLogMap(torch.autograd.Function):
@@ -102,19 +102,13 @@ class SSAConfig:
     granularity: Literal["head", "layer", "model"] = "head"
 
     def __post_init__(self):
-        check_parameter("ssa", "n", self.n, "at least 1", lambda n: 1 <= n < math.inf)
-        check_parameter("ssa", "b", self.b, "greater than 0", lambda b: 0 < b < math.inf)
-        check_parameter("ssa", "learn_n", self.learn_n, "true or false", lambda v: v in (True, False))
-        check_parameter("ssa", "learn_b", self.learn_b, "true or false", lambda v: v in (True, False))
-        check_parameter("ssa", "granularity", self.granularity, "head, layer or model", _SHARING.__contains__)
-        if self.learn_n:
-            check_parameter("ssa", "n", self.n, "greater than 1 where learn_n is true", lambda n: n > 1)
+        check_learnable("ssa", self, _BOUNDS)
 
 
-_SHARING = ("head", "layer", "model")
+_BOUNDS = {"n": Bound(1.0, reachable=True), "b": Bound(0.0)}
 
 
-class SSA(LogitScoring):
+class SSA(Learnable, LogitScoring):
     """Scaled Signed Averaging: Softmax over t(x) = n sgn(x) log(1 + b|x|).
 
     Learnable n and b are stored unconstrained, as `raw_n` and `raw_b`, and read in their domain through
@@ -125,45 +119,17 @@ class SSA(LogitScoring):
 
     name = "ssa"
     Config = SSAConfig
-
-    def __init__(self, config: SSAConfig, heads: int):
-        super().__init__(config, heads)
-        count = heads if config.granularity == "head" else 1
-        self.raw_n = nn.Parameter(torch.empty(count)) if config.learn_n else None
-        self.raw_b = nn.Parameter(torch.empty(count)) if config.learn_b else None
-        self.reset_parameters()
-
-    @property
-    def shared(self) -> bool:
-        return self.config.granularity == "model" and (self.config.learn_n or self.config.learn_b)
-
-    def reset_parameters(self) -> None:
-        """Set n and b to their initial values."""
-        with torch.no_grad():
-            if self.raw_n is not None:
-                self.raw_n.fill_(_inverse_softplus(self.config.n - 1))
-            if self.raw_b is not None:
-                self.raw_b.fill_(_inverse_softplus(self.config.b))
+    bounds = _BOUNDS
 
     @property
     def n(self) -> Tensor | float:
         """The exponent: (heads,), (1,) or a float where it is fixed."""
-        return self.config.n if self.raw_n is None else 1 + nn.functional.softplus(self.raw_n.float())
+        return self.number("n")
 
     @property
     def b(self) -> Tensor | float:
         """The scale: (heads,), (1,) or a float where it is fixed."""
-        return self.config.b if self.raw_b is None else nn.functional.softplus(self.raw_b.float())
+        return self.number("b")
 
     def transform(self, logits: Tensor) -> Tensor:
-        return ssa_map(logits, _per_head(self.n), _per_head(self.b))
-
-
-def _per_head(value: Tensor | float) -> Tensor | float:
-    """Broadcast (heads,) over logits of shape (batch, heads, query, key)."""
-    return value.view(1, -1, 1, 1) if isinstance(value, Tensor) else value
-
-
-def _inverse_softplus(y: float) -> float:
-    """x such that log(1 + e^x) = y > 0, without overflow."""
-    return y + math.log(-math.expm1(-y))
+        return ssa_map(logits, per_head(self.n), per_head(self.b))

@@ -53,7 +53,7 @@ def sweep(
     Parameters
     ----------
     variants
-        attention scorings: softmax, ssa-1.5, ssa-2, ssa
+        attention scorings: softmax, ssa-1.5, ssa-2, ssa, or others by name
     seeds
         seeds; below five the comparison says little
     suite

@@ -145,7 +145,7 @@ class EncoderTraining:
     vocab_size : int
         Vocabulary of the tokenizer, where one is trained.
     variant : str
-        Attention scoring: softmax, ssa-1.5, ssa-2 or ssa.
+        Attention scoring: softmax, ssa-1.5, ssa-2, ssa, or another of docs/attention.md.
     scoring : dict
         Parameters of the scoring that differ from the variant's, such as n, b, learn_n, granularity.
     seed : int

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from babyssa.attention import VARIANTS
 from babyssa.console import say
 from babyssa.data import prepare, train_tokenizer
 from babyssa.encoder.config import EncoderTraining
@@ -19,6 +18,9 @@ from babyssa.resources import resource
 
 if TYPE_CHECKING:
     from babyssa.probing.comparison import Comparison
+
+# The baseline and the paper's settings of SSA.
+VARIANTS = ("softmax", "ssa-1.5", "ssa-2", "ssa")
 
 
 _MARKER = "demo.txt"
@@ -34,7 +36,7 @@ class Demo:
 
 
 def run_demo(out: str | Path, settings: EncoderTraining, *, pairs: int = 100, overwrite: bool = False) -> Demo:
-    """Prepare the packaged sample corpus, train the four named variants on it, probe and compare them.
+    """Prepare the packaged sample corpus, train Softmax and SSA encoders on it, probe and compare them.
 
     Parameters
     ----------

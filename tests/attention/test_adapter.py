@@ -16,6 +16,8 @@ from transformers import (
     GPT2LMHeadModel,
     LlamaConfig,
     LlamaForCausalLM,
+    ModernBertConfig,
+    ModernBertForMaskedLM,
     NemotronConfig,
     NemotronForCausalLM,
     RobertaConfig,
@@ -25,6 +27,8 @@ from transformers import (
 
 from babyssa.attention import (
     VARIANTS,
+    CosFormerConfig,
+    MixedConfig,
     SoftmaxConfig,
     SSAConfig,
     scoring_config,
@@ -38,6 +42,22 @@ SMALL = {"vocab_size": 60, "hidden_size": 32, "num_hidden_layers": 2, "num_atten
 STOCK = {
     "roberta": (RobertaForMaskedLM, RobertaConfig(**SMALL, intermediate_size=48, max_position_embeddings=40)),
     "bert": (BertForMaskedLM, BertConfig(**SMALL, intermediate_size=48, max_position_embeddings=40)),
+    "modernbert": (
+        ModernBertForMaskedLM,
+        # Windowed attention in the second layer; its own special ids lie beyond this vocabulary.
+        ModernBertConfig(
+            **SMALL,
+            intermediate_size=48,
+            max_position_embeddings=40,
+            local_attention=4,
+            global_attn_every_n_layers=2,
+            pad_token_id=1,
+            bos_token_id=3,
+            eos_token_id=4,
+            cls_token_id=3,
+            sep_token_id=4,
+        ),
+    ),
     "gpt2": (GPT2LMHeadModel, GPT2Config(vocab_size=60, n_embd=32, n_layer=2, n_head=4, n_positions=40)),
     "llama": (
         LlamaForCausalLM,
@@ -49,7 +69,13 @@ STOCK = {
     ),
 }
 CAUSAL = ["gpt2", "llama", "nemotron"]
-SHARED = [SSAConfig(granularity="layer"), SSAConfig(granularity="model")]
+# One model of each kind of attention: bidirectional, causal, causal with grouped queries and a cache.
+KINDS = ["roberta", "gpt2", "nemotron"]
+ALTERNATIVES = ["temperature", "sparsemax", "entmax", "sas", "mixed", "linear", "cosformer"]
+CASES = [(kind, variant) for kind in STOCK for variant in ("ssa", "ssa-1.5", "softmax")]
+CASES += [(kind, variant) for kind in KINDS for variant in ALTERNATIVES]
+CAUSAL_CASES = [(kind, variant) for kind, variant in CASES if kind in CAUSAL and variant != "softmax"]
+MIXED = MixedConfig([["linear", 1], [{"name": "ssa", "n": 1.7}, 1], ["cosformer", 1], ["entmax", 1]])
 
 
 def stock(kind):
@@ -80,8 +106,7 @@ def test_softmax_through_the_adapter_is_the_stock_model(kind):
     assert torch.allclose(found[real], expected[real], atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", STOCK)
-@pytest.mark.parametrize("variant", ["ssa", "ssa-1.5", "softmax"])
+@pytest.mark.parametrize("kind, variant", CASES)
 def test_padding_changes_nothing(kind, variant):
     model = set_scoring(stock(kind), scoring_config(variant))
     together = model(**inputs()).logits
@@ -89,9 +114,9 @@ def test_padding_changes_nothing(kind, variant):
     assert torch.allclose(together[1, :6], alone[0], atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", CAUSAL)
-def test_causal_models_stay_causal(kind):
-    model = set_scoring(stock(kind), scoring_config("ssa"))
+@pytest.mark.parametrize("kind, variant", CAUSAL_CASES)
+def test_causal_models_stay_causal(kind, variant):
+    model = set_scoring(stock(kind), scoring_config(variant))
     ids = inputs()["input_ids"][:1]
     expected = model(input_ids=ids).logits
     changed = ids.clone()
@@ -101,9 +126,9 @@ def test_causal_models_stay_causal(kind):
     assert not torch.allclose(found[0, 5:], expected[0, 5:], atol=1e-3)
 
 
-@pytest.mark.parametrize("kind", CAUSAL)
-def test_generation_with_a_cache_equals_recomputing(kind):
-    model = set_scoring(stock(kind), scoring_config("ssa-1.5"))
+@pytest.mark.parametrize("kind, variant", CAUSAL_CASES)
+def test_generation_with_a_cache_equals_recomputing(kind, variant):
+    model = set_scoring(stock(kind), scoring_config(variant))
     ids = inputs()["input_ids"][:1, :4]
     mask = torch.ones_like(ids)
     settings = {"max_new_tokens": 6, "do_sample": False, "pad_token_id": 1, "eos_token_id": None}
@@ -112,6 +137,43 @@ def test_generation_with_a_cache_equals_recomputing(kind):
     with torch.no_grad():
         longest = model(input_ids=cached[:, :-1]).logits.argmax(-1)
     assert torch.equal(longest[:, 3:], cached[:, 4:])
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "nemotron"])
+@pytest.mark.parametrize("config", [scoring_config("linear"), scoring_config("cosformer"), MIXED], ids=str)
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+def test_generation_does_not_depend_on_left_padding(kind, config, cache):
+    model = set_scoring(stock(kind), config)
+    ids = inputs(padded=0)["input_ids"][:, :6]
+    mask = torch.ones_like(ids)
+    ids[1, :2], mask[1, :2] = 1, 0
+    settings = {"max_new_tokens": 5, "do_sample": False, "pad_token_id": 1, "eos_token_id": None}
+    together = model.generate(ids, attention_mask=mask, cache_implementation=cache, **settings)
+    alone = model.generate(ids[1:2, 2:], attention_mask=mask[1:2, 2:], **settings)
+    assert torch.equal(together[1, 2:], alone[0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("config", [scoring_config("linear"), scoring_config("cosformer"), MIXED], ids=str)
+def test_weights_that_are_not_formed_are_refused(kind, config):
+    model = set_scoring(stock(kind), config)
+    assert model(**inputs()).attentions is None
+    with pytest.raises(ModelError, match="forms no attention weights; leave out output_attentions"):
+        model(**inputs(), output_attentions=True)
+
+
+def test_weights_that_are_not_formed_are_refused_where_the_config_asks_for_them():
+    model = stock("roberta")
+    model.set_attn_implementation("eager")
+    model.config.output_attentions = True
+    with pytest.raises(ModelError, match="scoring 'linear' forms no attention weights"):
+        set_scoring(model, scoring_config("linear"))(**inputs())
+
+
+def test_a_text_longer_than_cosformer_measures_is_refused():
+    model = set_scoring(stock("roberta"), CosFormerConfig(max_length=8))
+    with pytest.raises(ModelError, match=r"9 tokens .* \(max_length 8\)"):
+        model(**inputs())
 
 
 @pytest.mark.parametrize("kind", STOCK)
@@ -125,9 +187,15 @@ def test_attention_weights_can_be_had(kind):
         assert (weights[1, :, :6, 6:] == 0).all()
 
 
-@pytest.mark.parametrize("kind", STOCK)
 @pytest.mark.parametrize(
-    "config", [*VARIANTS.values(), SSAConfig(granularity="layer"), SSAConfig(granularity="model")]
+    "kind, config",
+    [
+        *((kind, VARIANTS[variant]) for kind, variant in CASES),
+        *((kind, SSAConfig(granularity="layer")) for kind in KINDS),
+        *((kind, SSAConfig(granularity="model")) for kind in KINDS),
+        *((kind, MIXED) for kind in KINDS),
+        ("roberta", CosFormerConfig(max_length=50)),
+    ],
 )
 def test_a_saved_model_comes_back_with_its_scoring(kind, config, tmp_path):
     model = set_scoring(stock(kind), config)
@@ -224,22 +292,21 @@ def test_the_scoring_cannot_be_switched_off_by_accident(tmp_path):
     with pytest.raises(ModelError, match="cannot use attention 'eager'"):
         model.set_attn_implementation("eager")
     assert torch.equal(model(**inputs()).logits, expected)
-    assert model.config.problem_type is None
     model.save_pretrained(tmp_path)
     again = AutoModelForMaskedLM.from_pretrained(tmp_path)
-    assert again.config.problem_type is None and again.config._attn_implementation == "babyssa"
+    assert again.config.id2label == model.config.id2label and again.config._attn_implementation == "babyssa"
 
 
-def test_a_problem_type_of_the_users_own_is_kept(tmp_path):
+def test_labels_of_the_users_own_are_kept(tmp_path):
     model = set_scoring(stock("roberta"), SSAConfig())
-    model.config.problem_type = "single_label_classification"
+    model.config.id2label = {0: "no", 1: "yes"}
     model.save_pretrained(tmp_path)
-    assert AutoModelForMaskedLM.from_pretrained(tmp_path).config.problem_type == "single_label_classification"
+    assert AutoModelForMaskedLM.from_pretrained(tmp_path).config.id2label == {0: "no", 1: "yes"}
 
 
 def test_the_stock_class_does_not_run_such_a_checkpoint_as_softmax(tmp_path):
     set_scoring(stock("roberta"), scoring_config("ssa-1.5")).save_pretrained(tmp_path)
-    with pytest.raises(Exception, match="problem_type"):
+    with pytest.raises(ValueError, match="this checkpoint needs 'import babyssa"):
         RobertaForMaskedLM.from_pretrained(tmp_path)
 
 
@@ -255,6 +322,22 @@ def test_the_scoring_stands_in_config_json(tmp_path):
         "learn_b": True,
         "granularity": "head",
     }
+
+
+def test_a_mixed_scoring_stands_in_config_json_as_plain_values(tmp_path):
+    groups = [["softmax", 0.5], [{"name": "ssa-2", "b": 0.5, "learn_b": False}, 0.5]]
+    model = set_scoring(stock("roberta"), MixedConfig(groups))
+    model.save_pretrained(tmp_path)
+    ssa = {"name": "ssa", "n": 2.0, "b": 0.5, "learn_n": False, "learn_b": False, "granularity": "head"}
+    found = json.loads((tmp_path / "config.json").read_text())["attention_scoring"]
+    assert found == {"name": "mixed", "groups": [[{"name": "softmax"}, 0.5], [ssa, 0.5]]}
+
+
+def test_a_mixed_scoring_is_one_scoring_and_reports_its_groups():
+    model = set_scoring(stock("roberta"), scoring_config("mixed"))
+    assert list(scorings(model)) == [f"roberta.encoder.layer.{i}.attention.self.scoring" for i in (0, 1)]
+    for values in scoring_parameters(model).values():
+        assert values == {"1.n": pytest.approx([1.5, 1.5]), "1.b": pytest.approx([0.8, 0.8])}
 
 
 def test_a_broken_scoring_in_config_json_is_refused(tmp_path):

@@ -35,11 +35,15 @@ def settings(corpus, tokenizer, out, **changes):
     return EncoderTraining(**{**values, **changes})
 
 
+def _rounded(learned):
+    return {key: [round(value, 5) for value in values] for key, values in learned.items()}
+
+
 def fingerprint(folder):
     return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize("variant", ["softmax", "ssa"])
+@pytest.mark.parametrize("variant", ["softmax", "ssa", "mixed", "entmax", "cosformer"])
 def test_the_command_writes_a_run_folder_that_transformers_loads(
     variant, corpus, tokenizer_folder, tmp_path, run_babyssa
 ):
@@ -62,10 +66,11 @@ def test_the_command_writes_a_run_folder_that_transformers_loads(
     assert [line["step"] for line in log] == [2, 4, 6, 6]
     assert {"loss", "learning_rate", "tokens", "tokens_per_second"} <= log[0].keys()
     assert log[-1]["pseudo_perplexity"] > 1
-    if variant == "ssa":
+    if variant in ("ssa", "mixed"):
         (learned,) = log[-1]["scoring"].values()
         assert learned == next(iter(scoring_parameters(model).values()))
-        assert learned["n"] != [1.5, 1.5]
+        n = learned["n" if variant == "ssa" else "1.n"]
+        assert len(n) == (2 if variant == "ssa" else 1) and 1.5 not in n
 
 
 def test_without_a_tokenizer_one_is_trained_into_the_run_folder(corpus, tmp_path):
@@ -106,14 +111,31 @@ def test_a_learning_curve_measures_perplexity_and_accuracy_without_changing_the_
     assert fingerprint(tmp_path / "measured") == fingerprint(tmp_path / "plain")
 
 
-def test_scoring_parameters_are_not_decayed(corpus, tokenizer_folder, tmp_path):
+@pytest.mark.parametrize("variant", ["ssa", "mixed"])
+def test_scoring_parameters_are_not_decayed(variant, corpus, tokenizer_folder, tmp_path):
     """Without a learning rate to speak of, only weight decay could move them."""
     optimisation = Optimisation(batch_size=8, steps=3, learning_rate=1e-12, weight_decay=0.9 / 1e-12)
-    train_encoder(settings(corpus, tokenizer_folder, tmp_path / "run", variant="ssa", optimisation=optimisation))
+    train_encoder(settings(corpus, tokenizer_folder, tmp_path / "run", variant=variant, optimisation=optimisation))
     model = AutoModelForMaskedLM.from_pretrained(tmp_path / "run")
     (learned,) = scoring_parameters(model).values()
-    assert learned["n"] == pytest.approx([1.5, 1.5]) and learned["b"] == pytest.approx([0.8, 0.8])
+    initial = {"n": 1.5, "b": 0.8}
+    assert learned and all(set(values) == {initial[key[-1]]} for key, values in _rounded(learned).items())
     assert model.roberta.embeddings.word_embeddings.weight.abs().max() < 0.02
+
+
+def test_the_groups_of_a_mixed_scoring_can_be_set(corpus, tokenizer_folder, tmp_path, run_babyssa):
+    arguments = ["train", "encoder", "--corpus", corpus, "--tokenizer", tokenizer_folder, "--variant", "mixed"]
+    groups = "[[linear, 0.5], [{name: ssa, n: 2.5}, 0.5]]"
+    status, _, stderr = run_babyssa(*arguments, "--scoring.groups", groups, "--out", tmp_path / "run", *TINY)
+    assert status == 0, stderr
+    model = AutoModelForMaskedLM.from_pretrained(tmp_path / "run")
+    written = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())["scoring"]
+    assert written == model.config.attention_scoring
+    assert [scoring["name"] for scoring, _ in written["groups"]] == ["linear", "ssa"]
+    groups = "[[linear, 0.5]]"
+    status, _, stderr = run_babyssa(*arguments, "--scoring.groups", groups, "--out", tmp_path / "other", *TINY)
+    assert status == 2 and "shares that sum to 1" in stderr and stderr.count("\n") == 1
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_scorings_parameters_can_be_set(corpus, tokenizer_folder, tmp_path, run_babyssa):

@@ -1,0 +1,45 @@
+"""Self-Adjust Softmax: Softmax weights times the logits themselves, brought to 0..1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from babyssa.attention.scoring import LogitScoring
+
+
+@dataclass(frozen=True)
+class SelfAdjustSoftmaxConfig:
+    """Self-Adjust Softmax has nothing to set."""
+
+
+class SelfAdjustSoftmax(LogitScoring):
+    """w(x) = (x - min(x_min, 0)) / (max(x_max, 0) - min(x_min, 0)) * softmax(x).
+
+    x are logits (batch, heads, query, key); x_min and x_max their least and largest over the keys that the
+    query may attend to. The factor lies in 0..1, so the weights sum to at most 1, not to 1; a query whose
+    only key has a logit of 0 or less gets an output of 0.
+
+    The paper has two forms, x * softmax(x) and this normalised one. In its authors' released training code
+    this is the SA-Softmax, and the other a version of it without denominator.
+
+    Source: Zheng et al., EMNLP 2025, arXiv 2502.18277.
+    """
+
+    name = "sas"
+    Config = SelfAdjustSoftmaxConfig
+    normalised = False
+
+    # Where all logits are 0 the factor has no limit; this keeps it and its gradient finite.
+    _LEAST_RANGE = 1e-6
+
+    def weights(self, logits: Tensor, mask: Tensor | None = None) -> Tensor:
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        # 0 is in the range of every row already, so excluded keys cannot widen it.
+        allowed = logits if mask is None else logits.masked_fill(~mask, 0.0)
+        low = allowed.amin(dim=-1, keepdim=True).clamp(max=0)
+        high = allowed.amax(dim=-1, keepdim=True).clamp(min=0)
+        factor = (allowed - low) / (high - low).clamp(min=self._LEAST_RANGE)
+        return factor * super().weights(logits, mask)
