@@ -86,7 +86,12 @@ def verdict(comparison: Comparison) -> str:
         )
     means_of = [_mean_row(comparison, variant) for variant in comparison.variants[1:]]
     known = [row.difference_high - row.difference_low for row in means_of if row.compared_seeds > 1]
-    if known:
+    if known and max(known) == 0:
+        sentences.append(
+            "Variant and baseline decided alike in every seed, so there is no variance to judge by: that is no "
+            "proof that they are equal."
+        )
+    elif known:
         sentences.append(
             "A difference that is not shown may exist: the intervals of the mean differences reach up to "
             f"{100 * max(known) / 2:.1f} points to either side."

@@ -1,5 +1,7 @@
 """The tokenizer: trained, saved, loaded, applied."""
 
+import contextlib
+import io
 import json
 import os
 import shutil
@@ -128,6 +130,19 @@ def test_a_saved_copy_keeps_ids_and_class_name(tokenizer, tmp_path):
     config = json.loads((tmp_path / "copy/tokenizer_config.json").read_text(encoding="utf-8"))
     assert config["tokenizer_class"] == "PreTrainedTokenizerFast"
     assert encode_sentences(load_tokenizer(tmp_path / "copy"), SENTENCES) == encode_sentences(tokenizer, SENTENCES)
+
+
+def test_code_in_a_tokenizer_folder_is_never_run(folder, tmp_path, monkeypatch):
+    evil = tmp_path / "evil"
+    shutil.copytree(folder, evil)
+    (evil / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Evil: pass\n")
+    config = json.loads((evil / "tokenizer_config.json").read_text())
+    config |= {"tokenizer_class": "Evil", "auto_map": {"AutoTokenizer": ["evil.Evil", "evil.Evil"]}}
+    (evil / "tokenizer_config.json").write_text(json.dumps(config))
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    with contextlib.suppress(ModelError):
+        load_tokenizer(evil)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_an_incomplete_folder_is_an_error(folder, tmp_path):

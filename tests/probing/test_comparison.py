@@ -213,6 +213,13 @@ def test_the_verdict_says_so_when_nothing_differs(tmp_path):
     assert "may exist" in verdict
 
 
+def test_equal_decisions_are_not_called_equal_variants(tmp_path):
+    for variant in ("softmax", "ssa"):
+        for seed in (0, 1):
+            write_result(tmp_path / f"{variant}-{seed}", draw(0.5, 0), variant=variant, seed=seed)
+    assert "no proof that they are equal" in compare([tmp_path], resamples=50).verdict
+
+
 def test_the_baseline_comes_first_and_the_others_in_their_known_order(tmp_path):
     for variant in ("zeta", "ssa", "ssa-1.5", "softmax", "alpha"):
         write_result(tmp_path / variant, draw(0.6, 0), variant=variant)
