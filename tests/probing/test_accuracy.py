@@ -138,7 +138,7 @@ def test_variant_and_seed_are_those_that_training_wrote(masked, make, tmp_path):
     assert (probe(folder, SUITE).variant, probe(folder, SUITE).seed) == ("ssa-2", 7)
     assert (probe(folder, SUITE, seed=0).variant, probe(folder, SUITE, seed=0).seed) == ("ssa-2", 0)
     (folder / "config.yaml").write_text("variant: [")
-    with pytest.raises(DataError, match=r"config\.yaml: broken YAML"):
+    with pytest.raises(DataError, match=r"config\.yaml:2: broken YAML"):
         probe(folder, SUITE)
     (folder / "config.yaml").write_text("seed: many\n")
     with pytest.raises(DataError, match="not a whole number"):
