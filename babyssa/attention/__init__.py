@@ -17,7 +17,14 @@ from babyssa.attention.adapter import (
 from babyssa.attention.cosformer import CosFormer, CosFormerConfig
 from babyssa.attention.linear import Linear, LinearConfig
 from babyssa.attention.mixed import Mixed, MixedConfig
-from babyssa.attention.registry import SCORINGS, VARIANTS, build_scoring, scoring_config, scoring_to_dict
+from babyssa.attention.registry import (
+    SCORINGS,
+    VARIANTS,
+    build_scoring,
+    scoring_config,
+    scoring_settings,
+    scoring_to_dict,
+)
 from babyssa.attention.scoring import LogitScoring, Scoring, Softmax, SoftmaxConfig
 from babyssa.attention.self_adjust import SelfAdjustSoftmax, SelfAdjustSoftmaxConfig
 from babyssa.attention.sparse import Entmax, EntmaxConfig, Sparsemax, SparsemaxConfig
@@ -55,6 +62,7 @@ __all__ = [
     "register_checkpoint",
     "scoring_config",
     "scoring_parameters",
+    "scoring_settings",
     "scoring_to_dict",
     "scorings",
     "set_scoring",

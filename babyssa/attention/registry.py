@@ -78,6 +78,11 @@ def scoring_to_dict(config: Any) -> dict[str, Any]:
     return {"name": scoring_name(config), **values}
 
 
+def scoring_settings(config: Any) -> dict[str, Any]:
+    """The parameters of a scoring config as plain values, such as :func:`scoring_config` takes as changes."""
+    return {key: value for key, value in scoring_to_dict(config).items() if key != "name"}
+
+
 def scoring_from_dict(values: dict[str, Any]) -> Any:
     """The inverse of :func:`scoring_to_dict`; ConfigError if the values do not fit.
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from transformers import set_seed
 
-from babyssa.attention import scoring_config
+from babyssa.attention import scoring_config, scoring_settings
 from babyssa.console import quiet_transformers, say
 from babyssa.data import encode_sentences, load_tokenizer, read_corpus, tokenizer_sha256, train_tokenizer
 from babyssa.encoder.batches import LengthBatches, MaskedSentences
@@ -123,7 +123,9 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Enco
         settings.seed,
     )
     # All that can be refused is refused by now: from here on, an earlier run's files are replaced.
-    start_run(settings.out, {"task": "encoder", **plain(settings), "scoring": plain(scoring), "facts": facts})
+    start_run(
+        settings.out, {"task": "encoder", **plain(settings), "scoring": scoring_settings(scoring), "facts": facts}
+    )
     say(
         f"{settings.variant}, seed {settings.seed}: {parameters:,} parameters, {len(sentences):,} sentences "
         f"({dropped} longer than {settings.size.max_length} tokens dropped), {facts['device']}"

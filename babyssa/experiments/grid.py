@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from babyssa.attention import scoring_config
+from babyssa.attention import scoring_config, scoring_settings
 from babyssa.console import say
 from babyssa.data import load_tokenizer, tokenizer_sha256, train_tokenizer
 from babyssa.encoder.config import EncoderTraining
@@ -177,7 +177,7 @@ def _refuse_another_run(settings: EncoderTraining, facts: dict[str, str], folder
     found = read_settings(folder)
     wanted = {key: value for key, value in plain(settings).items() if key not in _NOT_COMPARED}
     wanted |= {
-        "scoring": plain(scoring_config(settings.variant)),
+        "scoring": scoring_settings(scoring_config(settings.variant)),
         "evaluation.held_out": settings.evaluation.held_out,
         "facts": facts,
     }

@@ -130,7 +130,7 @@ def test_the_groups_of_a_mixed_scoring_can_be_set(corpus, tokenizer_folder, tmp_
     assert status == 0, stderr
     model = AutoModelForMaskedLM.from_pretrained(tmp_path / "run")
     written = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())["scoring"]
-    assert written == model.config.attention_scoring
+    assert {"name": "mixed", **written} == model.config.attention_scoring
     assert [scoring["name"] for scoring, _ in written["groups"]] == ["linear", "ssa"]
     groups = "[[linear, 0.5]]"
     status, _, stderr = run_babyssa(*arguments, "--scoring.groups", groups, "--out", tmp_path / "other", *TINY)
