@@ -127,12 +127,12 @@ def _axis_label(comparison: Comparison) -> str:
         return label
     base = _one_line(comparison.baseline)
     if comparison.table.compared_seeds.max() == 1:
-        return f"{label} over pairs\n(*) this model differs from this {base} model after Holm correction"
+        return f"{label} over pairs (one seed: seed variance unknown)\n(*) this model differs from this {base} model after Holm correction"
     return f"{label}\n* differs from {base} after Holm correction"
 
 
 def _label(variant: str, seeds: int) -> str:
-    return _one_line(f"{variant} ({seeds} seed{'s' if seeds > 1 else ': seed variance unknown'})")
+    return _one_line(f"{variant} ({seeds} seed{'s' if seeds > 1 else ''})")
 
 
 def _one_line(text: str) -> str:
