@@ -127,7 +127,8 @@ def _axis_label(comparison: Comparison) -> str:
         return label
     base = _one_line(comparison.baseline)
     if comparison.table.compared_seeds.max() == 1:
-        return f"{label} over pairs (one seed: seed variance unknown)\n(*) this model differs from this {base} model after Holm correction"
+        mark = f"(*) this model differs from this {base} model after Holm correction"
+        return f"{label} over pairs\none seed: seed variance unknown\n{mark}"
     return f"{label}\n* differs from {base} after Holm correction"
 
 
