@@ -132,7 +132,7 @@ def invoke(name: str, argv: list[str]) -> int:
     command = COMMANDS[name]
     function = getattr(importlib.import_module(command.module), command.function)
     parser, positional, settings = build_parser(name, function)
-    words, recipe = _with_recipes([_with_underscores(word) for word in argv], _known_options(parser))
+    words, recipe = _with_recipes([_with_underscores(word) for word in argv], parser, settings)
     try:
         parsed = parser.parse_args(words)
     except jsonargparse.ArgumentError as error:
@@ -232,15 +232,18 @@ def _indent(text: str) -> str:
     return "\n".join(f"  {line}".rstrip() for line in inspect.cleandoc(text).splitlines())
 
 
-def _with_recipes(argv: list[str], known: set[str]) -> tuple[list[str], Recipe]:
+def _with_recipes(argv: list[str], parser, settings: tuple[str, type] | None) -> tuple[list[str], Recipe]:
     """Replace what follows each ``--config`` by what jsonargparse takes, and read it for error messages."""
-    from babyssa.commands.settings import find_recipe
-
     words = [part for word in argv for part in (word.split("=", 1) if word.startswith("--config=") else [word])]
     recipe = Recipe()
+    if settings is None:
+        return words, recipe
+    from babyssa.commands.settings import find_recipe, recipes_for
+
     for number in range(1, len(words)):
         if words[number - 1] == "--config":
-            words[number] = recipe.read(str(find_recipe(words[number])), known)
+            path = find_recipe(words[number], recipes_for(settings[1]))
+            words[number] = recipe.read(str(path), _known_options(parser))
     return words, recipe
 
 

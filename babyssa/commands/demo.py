@@ -24,9 +24,10 @@ def demo(*, out: Path = Path("babyssa-demo"), overwrite: bool = False) -> None:
     babyssa demo --out /tmp/demo
     """
     from babyssa.commands.settings import read_recipe
+    from babyssa.encoder.config import EncoderTraining
     from babyssa.experiments.demo import run_demo
 
-    made = run_demo(out, read_recipe("demo", corpus=out, out=out), overwrite=overwrite)
+    made = run_demo(out, read_recipe("demo", EncoderTraining, corpus=out, out=out), overwrite=overwrite)
     print(made.comparison.to_markdown())
     print(f"{made.seconds / 60:.1f} minutes. Figure: {out}/comparison/comparison.png\n")
     print("next:")

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from babyssa.encoder.config import EncoderTraining
 from babyssa.errors import ConfigError, nearest
 from babyssa.resources import resource_folder
 
+Settings = TypeVar("Settings")
 
-def find_recipe(name: str) -> Path:
-    """The YAML file called `name`: a path, or the name of a packaged recipe such as ``small``.
+
+def recipes_for(settings: type) -> str:
+    """The folder of configs/ with the recipes of a settings class: that of its subpackage, such as encoder."""
+    return settings.__module__.split(".")[1]
+
+
+def find_recipe(name: str, folder: str) -> Path:
+    """The YAML file called `name`: a path, or the name of a packaged recipe of `folder`, such as ``small``.
 
     Raises
     ------
@@ -20,19 +26,20 @@ def find_recipe(name: str) -> Path:
     """
     if Path(name).is_file():
         return Path(name)
-    packaged = {path.stem: path for path in sorted(resource_folder("configs").rglob("*.yaml"))}
+    packaged = {path.stem: path for path in sorted((resource_folder("configs") / folder).glob("*.yaml"))}
     if name not in packaged:
-        raise ConfigError(f"no file and no packaged recipe '{name}'", remedy=nearest(name, packaged))
+        raise ConfigError(f"no file and no packaged {folder} recipe '{name}'", remedy=nearest(name, packaged))
     return packaged[name]
 
 
-def read_recipe(name: str, **changes: Any) -> EncoderTraining:
+def read_recipe(name: str, settings: type[Settings], **changes: Any) -> Settings:
     """The settings of a recipe, with `changes` to its top-level keys."""
     import jsonargparse
 
     parser = jsonargparse.ArgumentParser(exit_on_error=False)
     parser.add_argument("--config", action="config")
-    parser.add_class_arguments(EncoderTraining)
+    parser.add_class_arguments(settings)
     given = [f"--{key}={value}" for key, value in changes.items()]
-    values = parser.instantiate(parser.parse_args([f"--config={find_recipe(name)}", *given]))
-    return EncoderTraining(**{key: value for key, value in vars(values).items() if key != "config"})
+    recipe = find_recipe(name, recipes_for(settings))
+    values = parser.instantiate(parser.parse_args([f"--config={recipe}", *given]))
+    return settings(**{key: value for key, value in vars(values).items() if key != "config"})

@@ -12,6 +12,6 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "babyssa.encoder.masking": ["Sentences", "Vocabulary", "mask_pattern"],
         "babyssa.encoder.batches": ["LengthBatches", "MaskedSentences"],
         "babyssa.encoder.model": ["build_encoder"],
-        "babyssa.encoder.training": ["EncoderRun", "train_encoder"],
+        "babyssa.encoder.training": ["train_encoder"],
     },
 )

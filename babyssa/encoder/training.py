@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from transformers import set_seed
 
-from babyssa.attention import scoring_config, scoring_settings
-from babyssa.console import quiet_transformers, say
+from babyssa.attention import scoring_config
+from babyssa.console import say
 from babyssa.data import encode_sentences, load_tokenizer, read_corpus, tokenizer_sha256, train_tokenizer
 from babyssa.encoder.batches import LengthBatches, MaskedSentences
 from babyssa.encoder.config import EncoderTraining, Evaluation
@@ -21,53 +19,12 @@ from babyssa.encoder.masking import Sentences, Vocabulary
 from babyssa.encoder.model import build_encoder, masked_lm_loss
 from babyssa.errors import DataError
 from babyssa.files import sha256
-from babyssa.training.run_folder import plain, refuse_earlier_run, save_model, start_run
-from babyssa.training.trainer import (
-    Checkpoints,
-    LanguageModelTrainer,
-    LearningCurve,
-    RunLog,
-    device_name,
-    refuse_several_devices,
-    training_arguments,
-)
+from babyssa.training.run import TrainingRun, run_training
+from babyssa.training.run_folder import refuse_earlier_run
+from babyssa.training.trainer import refuse_several_devices
 
 
-@dataclass(frozen=True)
-class EncoderRun:
-    """What a finished run came to.
-
-    Parameters
-    ----------
-    folder : Path
-        The run folder; any Auto class of transformers loads it.
-    variant : str
-        Attention scoring.
-    seed : int
-        The seed.
-    parameters : int
-        Trainable parameters.
-    steps : int
-        Optimiser steps.
-    tokens : int
-        Real (non-padding) tokens seen, all epochs and mask patterns together.
-    seconds : float
-        Wall-clock time of the training loop, without the measurements.
-    measured : dict
-        The last measurements, such as pseudo_perplexity.
-    """
-
-    folder: Path
-    variant: str
-    seed: int
-    parameters: int
-    steps: int
-    tokens: int
-    seconds: float
-    measured: dict[str, float]
-
-
-def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> EncoderRun:
+def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> TrainingRun:
     """Train one encoder and write its run folder.
 
     Parameters
@@ -79,7 +36,7 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Enco
 
     Returns
     -------
-    EncoderRun
+    TrainingRun
 
     Raises
     ------
@@ -90,17 +47,15 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Enco
     """
     refuse_several_devices()
     refuse_earlier_run(settings.out, overwrite)
-    scoring = scoring_config(settings.variant, **settings.scoring)
+    # Before the corpus is read: an unknown variant is the quickest thing to refuse.
+    scoring_config(settings.variant, **settings.scoring)
     training_text, held_out = split(read_corpus(settings.corpus), settings.evaluation.held_out)
     tokenizer = _tokenizer(settings)
     sentences, dropped = _encode(tokenizer, training_text, settings)
-    # The one place where global random state is set: dropout draws from it.
-    set_seed(settings.seed)
     model = build_encoder(
         settings.size, tokenizer, variant=settings.variant, scoring=settings.scoring, seed=settings.seed
     )
     measure, held_out = _measurement(settings.evaluation, model, tokenizer, held_out)
-    parameters = sum(p.numel() for p in model.parameters())
     facts = {
         "corpus_sha256": sha256(corpus_file(settings.corpus)),
         "tokenizer_sha256": tokenizer_sha256(tokenizer),
@@ -109,8 +64,6 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Enco
         "too_long_sentences": dropped,
         "held_out_sentences": held_out,
         "training_tokens": len(sentences.ids),
-        "parameters": parameters,
-        "device": device_name(),
     }
     dataset = MaskedSentences(
         sentences, Vocabulary.of(tokenizer), settings.masking, tokenizer.pad_token_id, settings.seed
@@ -122,41 +75,18 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Enco
         settings.order,
         settings.seed,
     )
-    # All that can be refused is refused by now: from here on, an earlier run's files are replaced.
-    start_run(
-        settings.out, {"task": "encoder", **plain(settings), "scoring": scoring_settings(scoring), "facts": facts}
-    )
-    say(
-        f"{settings.variant}, seed {settings.seed}: {parameters:,} parameters, {len(sentences):,} sentences "
-        f"({dropped} longer than {settings.size.max_length} tokens dropped), {facts['device']}"
-    )
-    with quiet_transformers():
-        trainer = LanguageModelTrainer(
-            model,
-            training_arguments(settings.optimisation, settings.out, settings.seed, len(batches)),
-            dataset,
-            batches,
-            masked_lm_loss,
-        )
-        log = RunLog(settings.out, lambda: trainer.tokens)
-        curve = LearningCurve(log, measure, settings.evaluation.every)
-        trainer.add_callback(log)
-        trainer.add_callback(curve)
-        trainer.add_callback(Checkpoints(settings.out, tokenizer, settings.optimisation.checkpoint_every))
-        started = time.monotonic()
-        trainer.train()
-        seconds = time.monotonic() - started - log.measuring
-        save_model(settings.out, model, tokenizer)
-        measured = curve.measure_now(model, trainer.state.global_step)
-    return EncoderRun(
-        folder=Path(settings.out),
-        variant=settings.variant,
-        seed=settings.seed,
-        parameters=parameters,
-        steps=trainer.state.global_step,
-        tokens=trainer.tokens,
-        seconds=seconds,
-        measured=measured,
+    return run_training(
+        "encoder",
+        settings,
+        model,
+        dataset=dataset,
+        batches=batches,
+        loss=partial(masked_lm_loss, head=model.lm_head),
+        measure=measure,
+        measure_every=settings.evaluation.every,
+        tokenizer=tokenizer,
+        facts=facts,
+        about=f"{len(sentences):,} sentences ({dropped} longer than {settings.size.max_length} tokens dropped)",
     )
 
 

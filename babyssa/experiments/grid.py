@@ -13,11 +13,12 @@ from babyssa.console import say
 from babyssa.data import load_tokenizer, tokenizer_sha256, train_tokenizer
 from babyssa.encoder.config import EncoderTraining
 from babyssa.encoder.model import build_encoder
-from babyssa.encoder.training import EncoderRun, corpus_file, train_encoder
+from babyssa.encoder.training import corpus_file, train_encoder
 from babyssa.errors import ConfigError, OutputExistsError, nearest
 from babyssa.files import read_json, sha256, write_json
 from babyssa.probing import Suite, as_loaded, check_suite, compare, load_model, load_suite, probe, weights_sha256
 from babyssa.probing.scorers import METHODS
+from babyssa.training.run import TrainingRun
 from babyssa.training.run_folder import PROBE, is_finished, plain, read_settings
 from babyssa.training.trainer import refuse_several_devices
 
@@ -60,7 +61,7 @@ class Cell:
     variant: str
     seed: int
     folder: Path
-    run: EncoderRun | None = field(default=None, compare=False)
+    run: TrainingRun | None = field(default=None, compare=False)
 
 
 def sweep(

@@ -4,8 +4,8 @@
 - log.jsonl: one JSON object per logged step;
 - checkpoints/step-N/: the model along the way, where asked for;
 - probe/: what a sweep scored the model with;
-- the tokenizer, and the model in save_pretrained's format; model.safetensors is moved into place last, so
-  a folder that has it is finished.
+- the tokenizer, if there is one, and the model in save_pretrained's format; model.safetensors is moved into
+  place last, so a folder that has it is finished.
 """
 
 from __future__ import annotations
@@ -70,12 +70,13 @@ def start_run(out: Path, settings: dict[str, Any]) -> None:
         yaml.safe_dump({**settings, "versions": versions()}, file, sort_keys=False, allow_unicode=True)
 
 
-def save_model(folder: Path, model, tokenizer) -> None:
-    """Save model and tokenizer into `folder`; the weights appear last and whole."""
+def save_model(folder: Path, model, tokenizer=None) -> None:
+    """Save model and tokenizer, if it has one, into `folder`; the weights appear last and whole."""
     folder = Path(folder)
     partial = folder / ".model.partial"
     shutil.rmtree(partial, ignore_errors=True)
-    save_tokenizer(tokenizer, partial)
+    if tokenizer is not None:
+        save_tokenizer(tokenizer, partial)
     model.save_pretrained(partial)
     readable = _default_mode()
     for path in sorted(partial.iterdir(), key=lambda path: (path.suffix == ".safetensors", path.name)):

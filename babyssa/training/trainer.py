@@ -22,7 +22,7 @@ from babyssa.errors import BabySSAError, ConfigError
 from babyssa.training.config import Optimisation
 from babyssa.training.run_folder import CHECKPOINTS, LOG, save_model
 
-Loss = Callable[[nn.Module, dict[str, Tensor], nn.Module], Tensor]
+Loss = Callable[[nn.Module, dict[str, Tensor]], Tensor]
 Measure = Callable[[nn.Module], dict[str, float]]
 
 _SECONDS_BETWEEN_LINES = 10.0
@@ -60,7 +60,7 @@ def training_arguments(
     )
 
 
-class LanguageModelTrainer(Trainer):
+class BatchTrainer(Trainer):
     """Trainer over ready-made batches, with a loss of its own.
 
     Parameters
@@ -74,7 +74,7 @@ class LanguageModelTrainer(Trainer):
     batches : Sampler
         Yields the item numbers of each batch.
     loss : callable
-        (model, batch, head) to the mean loss in nats.
+        (model, batch) to the mean loss.
     """
 
     def __init__(self, model, args, dataset: Dataset, batches: Sampler, loss: Loss, **kwargs: Any):
@@ -82,7 +82,7 @@ class LanguageModelTrainer(Trainer):
         self.remove_callback(PrinterCallback)
         self._batches = batches
         self._loss = loss
-        self._head = model.lm_head
+        self._main_input = model.main_input_name
         self.tokens = 0
 
     def get_train_dataloader(self) -> DataLoader:
@@ -91,8 +91,8 @@ class LanguageModelTrainer(Trainer):
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         mask = inputs.get("attention_mask")
-        self.tokens += inputs["input_ids"].numel() if mask is None else int(mask.sum())
-        return self._loss(model, inputs, self._head)
+        self.tokens += inputs[self._main_input].numel() if mask is None else int(mask.sum())
+        return self._loss(model, inputs)
 
     def get_decay_parameter_names(self, model) -> list[str]:
         scoring = {
