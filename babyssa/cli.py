@@ -38,6 +38,7 @@ COMMANDS = {
     "prepare": Command("babyssa.commands.data", "prepare", "read, clean and order a corpus"),
     "tokenizer": Command("babyssa.commands.data", "tokenizer", "train the byte-level BPE tokenizer"),
     "train encoder": Command("babyssa.commands.train", "encoder", "train one masked language model"),
+    "train synthetic": Command("babyssa.commands.train", "synthetic", "train one model on an in-context task"),
     "suite": Command("babyssa.commands.suite", "suite", "generate the minimal-pair suite"),
     "probe": Command("babyssa.commands.probe", "probe", "score a suite of minimal pairs with a model"),
     "score": Command("babyssa.commands.probe", "score", "score sentences, token by token"),

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from babyssa.encoder.config import EncoderTraining
+from babyssa.synthetic.config import SyntheticTraining
+
+if TYPE_CHECKING:
+    from babyssa.training.run import TrainingRun
 
 
 def encoder(*, settings: EncoderTraining, overwrite: bool = False) -> None:
@@ -27,12 +31,28 @@ def encoder(*, settings: EncoderTraining, overwrite: bool = False) -> None:
     """
     from babyssa.encoder import train_encoder
 
-    run = train_encoder(settings, overwrite=overwrite)
-    rate = run.tokens / run.seconds
-    print(f"model: {run.folder}")
-    print(f"{run.steps:,} steps, {run.tokens:,} tokens in {run.seconds:.0f} s ({rate:,.0f} tokens/s)")
-    for name, value in run.measured.items():
-        print(f"{name}: {value:.4g}")
+    _report(train_encoder(settings, overwrite=overwrite), "tokens")
+
+
+def synthetic(*, settings: SyntheticTraining, overwrite: bool = False) -> None:
+    """Train one model on a synthetic in-context task: every, some or linear.
+
+    Writes a run folder, as train encoder does, without a tokenizer: the model reads numbers.
+
+    Parameters
+    ----------
+    overwrite
+        replace an earlier run in --out
+
+    Examples
+    --------
+    babyssa train synthetic --config mini --task every --out runs/every/softmax-0
+    babyssa train synthetic --config mini --task linear --variant ssa --seed 1 --out runs/linear/ssa-1
+    babyssa train synthetic --config mini --task some --size.blocks attention --out runs/some/attention-0
+    """
+    from babyssa.synthetic import train_synthetic
+
+    _report(train_synthetic(settings, overwrite=overwrite), "numbers")
 
 
 def sweep(
@@ -75,3 +95,11 @@ def sweep(
 
     _, comparison = sweep(settings, variants, seeds, Probing(suite, suite_order, method, limit))
     print(comparison.to_markdown())
+
+
+def _report(run: TrainingRun, unit: str) -> None:
+    rate = run.tokens / run.seconds
+    print(f"model: {run.folder}")
+    print(f"{run.steps:,} steps, {run.tokens:,} {unit} in {run.seconds:.0f} s ({rate:,.0f} {unit}/s)")
+    for name, value in run.measured.items():
+        print(f"{name}: {value:.4g}")

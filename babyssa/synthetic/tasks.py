@@ -1,0 +1,202 @@
+"""The tasks: numbers in, one prediction after each number (quantifiers) or after each x (linear functions).
+
+Quantifiers (Naim et al., arXiv 2508.14685): after each x_k, whether every (or some) x_1..x_k is positive.
+Linear functions (Garg et al. 2022): f(x_k) from x_1, f(x_1), ..., x_k, with f(x) = ax + b.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from babyssa.errors import ConfigError, nearest
+
+
+@dataclass(frozen=True)
+class Shift:
+    """How data differ from a training distribution in which everything is N(0, 1).
+
+    Parameters
+    ----------
+    input_scale : float
+        Standard deviation of the inputs x.
+    coefficient_scale : float
+        Standard deviation of the coefficients a and b of a linear function; quantifiers have none.
+    length : int, optional
+        Numbers (or examples) of a sequence; the training length without it.
+    deviant : float, optional
+        Absolute value that one input of each sequence takes.
+    """
+
+    input_scale: float = 1.0
+    coefficient_scale: float = 1.0
+    length: int | None = None
+    deviant: float | None = None
+
+    def __post_init__(self):
+        if self.input_scale <= 0 or self.coefficient_scale <= 0:
+            raise ConfigError(
+                f"scales are {self.input_scale} and {self.coefficient_scale}", remedy="both are above 0"
+            )
+        if self.length is not None and self.length < 2:
+            raise ConfigError(f"length is {self.length}", remedy="it is at least 2")
+        if self.deviant is not None and self.deviant <= 0:
+            raise ConfigError(f"deviant is {self.deviant}", remedy="give its absolute value, above 0")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some sequences of a task.
+
+    Parameters
+    ----------
+    values : array of float32, (sequences, numbers)
+        What the model reads.
+    targets : array of float32, (sequences, predictions)
+        What it should say at each prediction; of a quantifier 0 or 1.
+    weights : array of float32, (sequences, predictions)
+        What each prediction counts. Under these weights, both classes of a quantifier are equally frequent
+        at every k.
+    deviant : array of int, (sequences,), optional
+        Index into `values` of the deviant number.
+    """
+
+    values: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
+    deviant: np.ndarray | None = None
+
+    def tensors(self) -> dict[str, Tensor]:
+        """values, targets and weights as a batch."""
+        return {key: torch.from_numpy(getattr(self, key)) for key in ("values", "targets", "weights")}
+
+
+class Task:
+    """What a task is: a generator of sequences, a loss, and a metric."""
+
+    name: ClassVar[str]
+    metric: ClassVar[str]
+
+    def sample(self, generator: np.random.Generator, sequences: int, length: int, shift: Shift) -> Sample:
+        """Draw sequences; `shift.length`, where given, is used in place of `length`."""
+        raise NotImplementedError
+
+    def at_predictions(self, outputs: Tensor) -> Tensor:
+        """The model's outputs (sequences, numbers) where a prediction is asked for, (sequences, predictions)."""
+        raise NotImplementedError
+
+    def loss(self, predictions: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
+        """Mean training loss of predictions (sequences, predictions)."""
+        raise NotImplementedError
+
+    def measure(self, predictions: np.ndarray, sample: Sample) -> np.ndarray:
+        """The metric of each prediction, (sequences, predictions)."""
+        raise NotImplementedError
+
+
+class Quantifier(Task):
+    """Whether every number so far is positive; cross-entropy.
+
+    Whether a sequence still is all positive can only turn from yes to no, so the share of either class at k
+    is fixed by where the first non-positive number stands. That place is drawn: in half of the sequences
+    there is none, in the others log(place) is uniform, so every k has seen many of both classes. Each
+    prediction weighs 1 / (2 P(class at k)), and so the classes are exactly balanced at every k by
+    construction. After the first, half of the sequences have no other non-positive number (the hard case:
+    nothing but that one number tells), half have them at random.
+    """
+
+    name = "every"
+    metric = "accuracy"
+    sign = 1.0
+
+    def sample(self, generator, sequences, length, shift):
+        length = shift.length or length
+        falsified = generator.random(sequences) < 0.5
+        place = np.floor(np.exp(generator.random(sequences) * np.log(length + 1))).astype(int) - 1
+        place = np.where(falsified, np.clip(place, 0, length - 1), length)
+        at = np.arange(length)
+        alone = generator.random(sequences) < 0.5
+        negative = (at > place[:, None]) & ~alone[:, None] & (generator.random((sequences, length)) < 0.5)
+        negative |= at == place[:, None]
+        size = np.abs(generator.standard_normal((sequences, length))) * shift.input_scale
+        deviant = None
+        if shift.deviant is not None:
+            # Of a number that changes no label: what is tested is whether the others are still seen.
+            deviant = np.where(negative, -1.0, generator.random((sequences, length))).argmax(axis=1)
+            size[np.arange(sequences), deviant] = shift.deviant
+            negative[np.arange(sequences), deviant] = place == deviant
+        values = np.where(negative, -size, size) * self.sign
+        intact = (at < place[:, None]).astype(np.float32)
+        share = 1.0 - 0.5 * np.log(at + 2) / np.log(length + 1)
+        weights = 0.5 / np.where(intact == 1, share, 1 - share)
+        targets = intact if self.sign > 0 else 1 - intact
+        return Sample(values.astype(np.float32), targets, weights.astype(np.float32), deviant)
+
+    def at_predictions(self, outputs):
+        return outputs
+
+    def loss(self, predictions, targets, weights):
+        return nn.functional.binary_cross_entropy_with_logits(predictions, targets, weight=weights)
+
+    def measure(self, predictions, sample):
+        """1 where the answer is right; its weighted mean over sequences is balanced accuracy."""
+        return ((predictions > 0) == (sample.targets > 0.5)).astype(np.float64)
+
+
+class Every(Quantifier):
+    """Whether every number so far is positive."""
+
+
+class Some(Quantifier):
+    """Whether some number so far is positive: the mirror image of `every`, numbers and answers negated."""
+
+    name = "some"
+    sign = -1.0
+
+
+class LinearFunction(Task):
+    """f(x_k) = a x_k + b from the examples before it; squared error."""
+
+    name = "linear"
+    metric = "squared error"
+
+    def sample(self, generator, sequences, length, shift):
+        length = shift.length or length
+        a, b = generator.standard_normal((2, sequences, 1)) * shift.coefficient_scale
+        x = generator.standard_normal((sequences, length)) * shift.input_scale
+        deviant = None
+        if shift.deviant is not None:
+            place = generator.integers(0, length - 1, sequences)
+            x[np.arange(sequences), place] = shift.deviant
+            deviant = 2 * place
+        y = a * x + b
+        values = np.stack([x, y], axis=2).reshape(sequences, 2 * length)[:, :-1]
+        return Sample(values.astype(np.float32), y.astype(np.float32), np.ones_like(y, dtype=np.float32), deviant)
+
+    def at_predictions(self, outputs):
+        return outputs[:, ::2]
+
+    def loss(self, predictions, targets, weights):
+        return nn.functional.mse_loss(predictions, targets)
+
+    def measure(self, predictions, sample):
+        return (predictions.astype(np.float64) - sample.targets) ** 2
+
+    @staticmethod
+    def variance(shift: Shift) -> float:
+        """Variance of y under a shift, its deviant aside: E[a^2] E[x^2] + E[b^2]."""
+        return shift.coefficient_scale**2 * (shift.input_scale**2 + 1)
+
+
+_TASKS: dict[str, type[Task]] = {task.name: task for task in (Every, Some, LinearFunction)}
+
+
+def task_named(name: str) -> Task:
+    """The task called `name`; ConfigError names the known ones."""
+    if name not in _TASKS:
+        raise ConfigError(f"unknown task '{name}'", remedy=nearest(name, _TASKS))
+    return _TASKS[name]()

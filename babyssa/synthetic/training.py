@@ -1,0 +1,131 @@
+"""Trains one model on a synthetic task: fresh sequences at every step, and fresh ones to measure on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils.data import Dataset, Sampler
+
+from babyssa.attention import scoring_config
+from babyssa.synthetic.config import SyntheticTraining
+from babyssa.synthetic.model import build_transformer
+from babyssa.synthetic.tasks import Sample, Shift, Task, task_named
+from babyssa.training.run import TrainingRun, run_training
+from babyssa.training.run_folder import refuse_earlier_run
+from babyssa.training.trainer import refuse_several_devices
+
+# What separates the random numbers of training from those of every evaluation.
+TRAINING_STREAM, EVALUATION_STREAM = 0, 1
+_EVALUATED_AT_ONCE = 64
+
+
+class SampledBatches(Dataset):
+    """Batch number i of a task: a function of seed and i alone."""
+
+    def __init__(self, task: Task, batch_size: int, length: int, seed: int):
+        self.task = task
+        self.batch_size = batch_size
+        self.length = length
+        self.seed = seed
+
+    def __getitems__(self, numbers: list[int]) -> dict[str, Tensor]:
+        (number,) = numbers
+        generator = np.random.default_rng([self.seed, TRAINING_STREAM, number])
+        return self.task.sample(generator, self.batch_size, self.length, Shift()).tensors()
+
+
+class BatchNumbers(Sampler):
+    """The numbers 0, 1, ... of `steps` batches, each alone."""
+
+    def __init__(self, steps: int):
+        self.steps = steps
+
+    def __len__(self) -> int:
+        return self.steps
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return ([number] for number in range(self.steps))
+
+
+def train_synthetic(settings: SyntheticTraining, *, overwrite: bool = False) -> TrainingRun:
+    """Train one model on a synthetic task and write its run folder.
+
+    Parameters
+    ----------
+    settings : SyntheticTraining
+        Everything that decides the run.
+    overwrite : bool
+        Whether an earlier run in ``settings.out`` may be replaced.
+
+    Returns
+    -------
+    TrainingRun
+
+    Raises
+    ------
+    OutputExistsError
+        If ``settings.out`` holds a run already.
+    ConfigError
+        If the settings do not fit each other.
+    """
+    refuse_several_devices()
+    refuse_earlier_run(settings.out, overwrite)
+    scoring_config(settings.variant, **settings.scoring)
+    task = task_named(settings.task)
+    model = build_transformer(
+        settings.size, variant=settings.variant, scoring=settings.scoring, seed=settings.seed
+    )
+    optimisation = settings.optimisation
+    return run_training(
+        "synthetic",
+        settings,
+        model,
+        dataset=SampledBatches(task, optimisation.batch_size, settings.length, settings.seed),
+        batches=BatchNumbers(optimisation.steps),
+        loss=_loss(task),
+        measure=_measurement(task, settings),
+        measure_every=settings.evaluate_every,
+        about=f"{settings.task}, lengths up to {settings.length}",
+    )
+
+
+def predict(model: nn.Module, task: Task, sample: Sample) -> np.ndarray:
+    """The model's predictions for a sample, (sequences, predictions), in evaluation mode."""
+    training = model.training
+    model.eval()
+    device = next(model.parameters()).device
+    try:
+        with torch.inference_mode():
+            outputs = [
+                task.at_predictions(model(values=part.to(device)).predictions).float().cpu().numpy()
+                for part in torch.from_numpy(sample.values).split(_EVALUATED_AT_ONCE)
+            ]
+    finally:
+        model.train(training)
+    return np.concatenate(outputs)
+
+
+def _loss(task: Task) -> Callable[[nn.Module, dict[str, Tensor]], Tensor]:
+    def loss(model: nn.Module, batch: dict[str, Tensor]) -> Tensor:
+        predictions = task.at_predictions(model(values=batch["values"]).predictions)
+        return task.loss(predictions, batch["targets"], batch["weights"])
+
+    return loss
+
+
+def _measurement(task: Task, settings: SyntheticTraining) -> Callable[[Any], dict[str, float]]:
+    """The mean metric over all positions, and at the last, on sequences that training never sees."""
+    generator = np.random.default_rng([settings.seed, EVALUATION_STREAM])
+    sample = task.sample(generator, 1024, settings.length, Shift())
+    name = task.metric.replace(" ", "_")
+
+    def measure(model) -> dict[str, float]:
+        values = task.measure(predict(model, task, sample), sample)
+        by_position = np.average(values, axis=0, weights=sample.weights)
+        return {name: float(by_position.mean()), f"{name}_at_{settings.length}": float(by_position[-1])}
+
+    return measure
