@@ -39,6 +39,7 @@ COMMANDS = {
     "tokenizer": Command("babyssa.commands.data", "tokenizer", "train the byte-level BPE tokenizer"),
     "train encoder": Command("babyssa.commands.train", "encoder", "train one masked language model"),
     "train synthetic": Command("babyssa.commands.train", "synthetic", "train one model on an in-context task"),
+    "shift": Command("babyssa.commands.shift", "shift", "test in-context models under shift"),
     "suite": Command("babyssa.commands.suite", "suite", "generate the minimal-pair suite"),
     "probe": Command("babyssa.commands.probe", "probe", "score a suite of minimal pairs with a model"),
     "score": Command("babyssa.commands.probe", "score", "score sentences, token by token"),

@@ -62,7 +62,7 @@ class Sample:
         What each prediction counts. Under these weights, both classes of a quantifier are equally frequent
         at every k.
     deviant : array of int, (sequences,), optional
-        Index into `values` of the deviant number.
+        The k of the deviant number, from 0.
     """
 
     values: np.ndarray
@@ -80,6 +80,7 @@ class Task:
 
     name: ClassVar[str]
     metric: ClassVar[str]
+    numbers_per_example: ClassVar[int] = 1
 
     def sample(self, generator: np.random.Generator, sequences: int, length: int, shift: Shift) -> Sample:
         """Draw sequences; `shift.length`, where given, is used in place of `length`."""
@@ -95,6 +96,14 @@ class Task:
 
     def measure(self, predictions: np.ndarray, sample: Sample) -> np.ndarray:
         """The metric of each prediction, (sequences, predictions)."""
+        raise NotImplementedError
+
+    def unit(self, shift: Shift) -> float:
+        """What the metric is divided by to be comparable between shifts."""
+        return 1.0
+
+    def groups(self, sample: Sample) -> list[np.ndarray]:
+        """Which predictions form a class, (sequences, predictions) of bool each; all classes count the same."""
         raise NotImplementedError
 
 
@@ -143,8 +152,11 @@ class Quantifier(Task):
         return nn.functional.binary_cross_entropy_with_logits(predictions, targets, weight=weights)
 
     def measure(self, predictions, sample):
-        """1 where the answer is right; its weighted mean over sequences is balanced accuracy."""
+        """1 where the answer is right; the mean over both classes is balanced accuracy."""
         return ((predictions > 0) == (sample.targets > 0.5)).astype(np.float64)
+
+    def groups(self, sample):
+        return [sample.targets > 0.5, sample.targets < 0.5]
 
 
 class Every(Quantifier):
@@ -163,6 +175,7 @@ class LinearFunction(Task):
 
     name = "linear"
     metric = "squared error"
+    numbers_per_example = 2
 
     def sample(self, generator, sequences, length, shift):
         length = shift.length or length
@@ -172,7 +185,7 @@ class LinearFunction(Task):
         if shift.deviant is not None:
             place = generator.integers(0, length - 1, sequences)
             x[np.arange(sequences), place] = shift.deviant
-            deviant = 2 * place
+            deviant = place
         y = a * x + b
         values = np.stack([x, y], axis=2).reshape(sequences, 2 * length)[:, :-1]
         return Sample(values.astype(np.float32), y.astype(np.float32), np.ones_like(y, dtype=np.float32), deviant)
@@ -186,8 +199,10 @@ class LinearFunction(Task):
     def measure(self, predictions, sample):
         return (predictions.astype(np.float64) - sample.targets) ** 2
 
-    @staticmethod
-    def variance(shift: Shift) -> float:
+    def groups(self, sample):
+        return [np.ones(sample.targets.shape, dtype=bool)]
+
+    def unit(self, shift):
         """Variance of y under a shift, its deviant aside: E[a^2] E[x^2] + E[b^2]."""
         return shift.coefficient_scale**2 * (shift.input_scale**2 + 1)
 

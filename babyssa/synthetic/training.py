@@ -125,7 +125,7 @@ def _measurement(task: Task, settings: SyntheticTraining) -> Callable[[Any], dic
 
     def measure(model) -> dict[str, float]:
         values = task.measure(predict(model, task, sample), sample)
-        by_position = np.average(values, axis=0, weights=sample.weights)
+        by_position = np.mean([np.average(values, axis=0, weights=g) for g in task.groups(sample)], axis=0)
         return {name: float(by_position.mean()), f"{name}_at_{settings.length}": float(by_position[-1])}
 
     return measure

@@ -91,7 +91,7 @@ def run_training(
     Parameters
     ----------
     kind : str
-        "encoder", "decoder" or "synthetic"; config.yaml has it under `task`.
+        "encoder", "decoder" or "synthetic"; config.yaml has it under `kind`.
     settings : RunSettings
         Everything that decides the run; config.yaml has all of it.
     model : PreTrainedModel
@@ -114,7 +114,7 @@ def run_training(
     parameters = sum(parameter.numel() for parameter in model.parameters())
     facts = {**(facts or {}), "parameters": parameters, "device": device_name()}
     scoring = scoring_settings(scoring_config(settings.variant, **settings.scoring))
-    start_run(settings.out, {"task": kind, **plain(settings), "scoring": scoring, "facts": facts})
+    start_run(settings.out, {"kind": kind, **plain(settings), "scoring": scoring, "facts": facts})
     say(
         f"{settings.variant}, seed {settings.seed}: "
         + ", ".join(filter(None, [f"{parameters:,} parameters", about, facts["device"]]))

@@ -30,7 +30,7 @@ PROBE = "probe"
 PROBE_FILES = (f"{PROBE}/summary.json", f"{PROBE}/pairs.csv")
 
 # What config.yaml holds besides the settings themselves.
-PROVENANCE = ("task", "facts", "versions")
+PROVENANCE = ("kind", "facts", "versions")
 
 
 def plain(value: Any) -> Any:

@@ -1,0 +1,55 @@
+"""``babyssa shift``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def shift(
+    *runs: Path,
+    out: Path,
+    scales: list[float] = (2.0, 3.0, 5.0, 10.0, 30.0),
+    lengths: list[int] = (100, 200),
+    deviant: float = 70.0,
+    sequences: int = 1000,
+    seed: int = 0,
+    overwrite: bool = False,
+) -> None:
+    """Test models of synthetic tasks under shift: scale, length, one deviant number.
+
+    Writes the numbers as CSV, shifts.md with the verdict against Softmax, and figures with intervals over
+    seeds. Every model of a task reads the same sequences.
+
+    Parameters
+    ----------
+    runs
+        run folders of babyssa train synthetic, of any tasks, variants and seeds
+    out
+        folder to write
+    scales
+        standard deviations of the inputs, and of a linear function's coefficients
+    lengths
+        lengths of sequences, in numbers or, of linear functions, examples
+    deviant
+        absolute value of the one deviant input; 0 leaves it out
+    sequences
+        fresh sequences for each shift
+    seed
+        decides those sequences
+    overwrite
+        replace earlier results in --out
+
+    Examples
+    --------
+    babyssa shift runs/every/* --out shifts
+    babyssa shift runs/linear/softmax-0 runs/linear/ssa-0 --scales 3 10 --lengths 100 --out shifts
+    """
+    from babyssa.files import refuse_to_overwrite
+    from babyssa.synthetic import Shifts, measure_shifts, write_shifts
+    from babyssa.synthetic.shift_report import SUMMARY, summary
+
+    refuse_to_overwrite(out, [SUMMARY], overwrite)
+    results = measure_shifts(runs, Shifts(tuple(scales), tuple(lengths), deviant, sequences, seed))
+    write_shifts(results, out, overwrite=overwrite)
+    print(summary(results))
+    print(f"\nwritten: {out}")

@@ -1,0 +1,359 @@
+"""What a shift does to trained models: scale, length and one deviant number, over variants and seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import nn
+from transformers import AutoModel
+
+from babyssa.attention import scorings
+from babyssa.console import progress, quiet_transformers
+from babyssa.errors import ConfigError, DataError, ModelError
+from babyssa.probing.statistics import t_interval
+from babyssa.synthetic.baselines import baselines
+from babyssa.synthetic.model import InContextTransformer
+from babyssa.synthetic.tasks import Sample, Shift, Task, task_named
+from babyssa.synthetic.training import EVALUATION_STREAM, predict
+from babyssa.training.run_folder import is_finished, read_settings
+
+IN_DISTRIBUTION = "in distribution"
+BASELINE = "softmax"
+_RESAMPLES = 1000
+_BASELINE_SEQUENCES = 100
+_BASELINE_POSITIONS = 12
+_WEIGHT_SEQUENCES = 128
+_RUN = ["task", "model", "variant", "blocks", "seed"]
+
+
+@dataclass(frozen=True)
+class Shifts:
+    """Which shifts are measured, and on how much.
+
+    Parameters
+    ----------
+    scales : list of float
+        Standard deviations of the inputs and, of linear functions, in turn of the coefficients and of both.
+    lengths : list of int
+        Lengths of sequences, in numbers or, of linear functions, examples.
+    deviant : float
+        Absolute value of the one deviant input; 0 measures none.
+    sequences : int
+        Fresh sequences for each shift, the same for every model.
+    seed : int
+        Decides those sequences.
+    """
+
+    scales: tuple[float, ...] = (2.0, 3.0, 5.0, 10.0, 30.0)
+    lengths: tuple[int, ...] = (100, 200)
+    deviant: float = 70.0
+    sequences: int = 1000
+    seed: int = 0
+
+    def __post_init__(self):
+        if self.sequences < 2 or self.seed < 0 or self.deviant < 0:
+            raise ConfigError(
+                f"sequences is {self.sequences}, seed {self.seed} and deviant {self.deviant}",
+                remedy="at least 2, 0 and 0",
+            )
+
+    def of(self, task: Task) -> dict[str, Shift]:
+        """The shifts of a task by name, the training distribution first."""
+        shifts = {IN_DISTRIBUTION: Shift()}
+        for scale in self.scales:
+            shifts[f"inputs x {scale:g}"] = Shift(input_scale=scale)
+        if task.name == "linear":
+            for scale in self.scales:
+                shifts[f"coefficients x {scale:g}"] = Shift(coefficient_scale=scale)
+            for scale in self.scales:
+                shifts[f"both x {scale:g}"] = Shift(input_scale=scale, coefficient_scale=scale)
+        for length in self.lengths:
+            shifts[f"length {length}"] = Shift(length=length)
+        if self.deviant:
+            shifts[f"deviant {self.deviant:g}"] = Shift(deviant=self.deviant)
+        return shifts
+
+
+@dataclass(frozen=True)
+class Run:
+    """A trained model and what it was trained as."""
+
+    folder: Path
+    task: Task
+    variant: str
+    blocks: str
+    seed: int
+    length: int
+    model: nn.Module
+
+    @property
+    def key(self) -> dict[str, object]:
+        """The columns that name this run in every table."""
+        return {
+            "task": self.task.name,
+            "model": self.variant if self.blocks == "full" else f"{self.variant}, {self.blocks} only",
+            "variant": self.variant,
+            "blocks": self.blocks,
+            "seed": self.seed,
+        }
+
+
+@dataclass(frozen=True)
+class ShiftResults:
+    """What :func:`measure_shifts` found; accuracies in 0..1, squared errors in units of the variance of y.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        task, model, variant, blocks, seed, shift, value (mean over k), low, high (95%, bootstrap over
+        sequences), last (at the last k), n.
+    positions : DataFrame
+        The same at each k, from 1: value, low, high.
+    models : DataFrame
+        Over seeds: value, sd, low, high (95%, Student's t), last, seeds, difference to Softmax with the same
+        seed, difference_low, difference_high. Intervals are NaN where there is one seed.
+    deviant_weights : DataFrame
+        Attention weight on the deviant number by layer and head, mean over the queries after it, and
+        `uniform`, what it were if every number before the query weighed the same.
+    """
+
+    runs: pd.DataFrame
+    positions: pd.DataFrame
+    models: pd.DataFrame
+    deviant_weights: pd.DataFrame
+
+
+def load_run(folder: Path) -> Run:
+    """Load a run of ``babyssa train synthetic``.
+
+    Raises
+    ------
+    DataError, ModelError
+        If the folder holds no finished run on a synthetic task.
+    """
+    folder = Path(folder)
+    settings = read_settings(folder)
+    if settings.get("kind") != "synthetic":
+        raise ModelError(
+            f"not a run on a synthetic task but of kind '{settings.get('kind')}'",
+            path=folder,
+            remedy="give folders that 'babyssa train synthetic' wrote",
+        )
+    if not is_finished(folder):
+        raise ModelError("the run is not finished", path=folder, remedy="run its command again")
+    with quiet_transformers():
+        model = AutoModel.from_pretrained(folder)
+    if not isinstance(model, InContextTransformer):
+        raise ModelError(f"{type(model).__name__} does not read numbers", path=folder)
+    return Run(
+        folder=folder,
+        task=task_named(settings["task"]),
+        variant=settings["variant"],
+        blocks=settings["size"]["blocks"],
+        seed=settings["seed"],
+        length=settings["length"],
+        model=model.eval(),
+    )
+
+
+def measure_shifts(folders: Sequence[Path], shifts: Shifts | None = None) -> ShiftResults:
+    """Measure trained models under every shift, all on the same sequences, with baselines beside them.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+        Run folders of ``babyssa train synthetic``, of any tasks, variants and seeds.
+    shifts : Shifts
+        What is measured.
+
+    Raises
+    ------
+    DataError, ModelError
+        If a folder holds no such run, two are of one model and seed, or a length is beyond a model.
+    """
+    shifts = shifts or Shifts()
+    runs = [load_run(folder) for folder in folders]
+    if not runs:
+        raise DataError("no run to measure", remedy="give folders that 'babyssa train synthetic' wrote")
+    _refuse(runs, shifts)
+    summaries, positions, weights = [], [], []
+    for task_name in dict.fromkeys(run.task.name for run in runs):
+        of_task = [run for run in runs if run.task.name == task_name]
+        task, length = of_task[0].task, of_task[0].length
+        simple = baselines(task, length)
+        conditions = shifts.of(task)
+        for name, shift in progress(conditions.items(), f"{task_name}: shifts", total=len(conditions)):
+            generator = np.random.default_rng([shifts.seed, EVALUATION_STREAM, 1])
+            sample = task.sample(generator, shifts.sequences, length, shift)
+            for run in of_task:
+                values = task.measure(predict(run.model, task, sample), sample) / task.unit(shift)
+                _add(run.key, name, task, sample, values, summaries, positions)
+                if sample.deviant is not None:
+                    weights += [{**run.key, **row} for row in deviant_weights(run.model, task, sample)]
+            fewer = _first(sample, _BASELINE_SEQUENCES)
+            ks = np.unique(np.linspace(0, sample.targets.shape[1] - 1, _BASELINE_POSITIONS).astype(int))
+            for baseline, predictions in simple.items():
+                part = _at(fewer, ks)
+                values = task.measure(predictions(fewer, ks), part) / task.unit(shift)
+                key = {"task": task_name, "model": baseline, "variant": baseline, "blocks": "baseline", "seed": 0}
+                _add(key, name, task, part, values, summaries, positions, ks)
+    table = pd.DataFrame(summaries)
+    return ShiftResults(
+        runs=table,
+        positions=pd.DataFrame(positions),
+        models=_over_seeds(table),
+        deviant_weights=pd.DataFrame(weights, columns=[*_RUN, "layer", "head", "weight", "uniform"]),
+    )
+
+
+def deviant_weights(model: nn.Module, task: Task, sample: Sample) -> list[dict[str, float]]:
+    """Mean attention weight on the deviant number, over the queries after it, by layer and head.
+
+    Returns nothing for a model that forms no attention weights.
+    """
+    sample = _first(sample, _WEIGHT_SEQUENCES)
+    attentions = attention_maps(model, torch.from_numpy(sample.values))
+    if attentions is None:
+        return []
+    place = sample.deviant * task.numbers_per_example
+    numbers = sample.values.shape[1]
+    after = np.arange(numbers) > place[:, None]
+    uniform = float((1.0 / np.arange(1, numbers + 1))[None].repeat(len(place), 0)[after].mean())
+    rows = []
+    for layer, heads in enumerate(attentions):
+        on_deviant = np.take_along_axis(heads, place[:, None, None, None], axis=3)[..., 0]
+        for head in range(heads.shape[1]):
+            weight = float(on_deviant[:, head][after].mean())
+            rows.append({"layer": layer + 1, "head": head + 1, "weight": weight, "uniform": uniform})
+    return rows
+
+
+def attention_maps(model: nn.Module, values: torch.Tensor) -> list[np.ndarray] | None:
+    """Attention weights of each layer, (batch, heads, query, key); None where the model forms none."""
+    if model.config.blocks == "feed-forward" or not all(s.forms_weights for s in scorings(model).values()):
+        return None
+    if not scorings(model):
+        # Stock attention returns its weights only when it is not fused.
+        model.set_attn_implementation("eager")
+    with torch.inference_mode():
+        attentions = model(values=values, output_attentions=True).attentions
+    return [layer.float().numpy() for layer in attentions]
+
+
+def _refuse(runs: Sequence[Run], shifts: Shifts) -> None:
+    seen: dict[tuple, Run] = {}
+    for run in runs:
+        other = seen.setdefault(tuple(run.key.values()), run)
+        if other is not run:
+            raise DataError(
+                f"the same model and seed as {other.folder}", path=run.folder, remedy="leave one of the two out"
+            )
+    lengths = {(run.task.name, run.length) for run in runs}
+    if len(lengths) > len({name for name, _ in lengths}):
+        raise DataError(
+            f"runs of different training lengths: {sorted(lengths)}", remedy="compare one length at a time"
+        )
+    for run in runs:
+        most = run.model.config.n_positions
+        for length in shifts.lengths:
+            numbers = length * run.task.numbers_per_example - run.task.numbers_per_example + 1
+            if numbers > most:
+                raise DataError(
+                    f"a length of {length} takes {numbers} numbers, and the model has {most} positions",
+                    path=run.folder,
+                    remedy="leave that length out, or train with a larger size.max_numbers",
+                )
+
+
+def _add(key, name, task, sample, values, summaries, positions, ks: Iterable[int] | None = None) -> None:
+    """One row for a run under a shift, and one for each k."""
+    value, by_k, (low, high), (lows, highs) = _estimate(task, sample, values)
+    last = by_k[~np.isnan(by_k)][-1]
+    summaries.append(
+        {**key, "shift": name, "value": value, "low": low, "high": high, "last": last, "n": len(values)}
+    )
+    ks = range(values.shape[1]) if ks is None else ks
+    for k, *estimate in zip(ks, by_k, lows, highs, strict=True):
+        if not np.isnan(estimate[0]):
+            positions.append(
+                {**key, "shift": name, "k": k + 1, **dict(zip(("value", "low", "high"), estimate, strict=True))}
+            )
+
+
+def _estimate(task: Task, sample: Sample, values: np.ndarray):
+    """Value over all k and at each k, each with its 95% bootstrap interval over sequences.
+
+    With a deviant number, only predictions after it count.
+    """
+    counted = np.ones(values.shape, dtype=bool)
+    if sample.deviant is not None:
+        counted = np.arange(values.shape[1]) > sample.deviant[:, None]
+    generator = np.random.default_rng(0)
+    drawn = generator.multinomial(len(values), np.full(len(values), 1 / len(values)), size=_RESAMPLES)
+    weights = np.concatenate([np.ones((1, len(values))), drawn])
+    by_k = []
+    for group in task.groups(sample):
+        member = (group & counted).astype(np.float64)
+        total = weights @ member
+        by_k.append(
+            np.divide(weights @ (values * member), total, out=np.full(total.shape, np.nan), where=total > 0)
+        )
+    by_k = np.mean(by_k, axis=0)
+    known = ~np.isnan(by_k).any(axis=0)
+    overall = by_k[:, known].mean(axis=1)
+    lows, highs = np.full((2, values.shape[1]), np.nan)
+    lows[known], highs[known] = np.quantile(by_k[1:, known], [0.025, 0.975], axis=0)
+    at_k = np.where(known, by_k[0], np.nan)
+    return overall[0], at_k, np.quantile(overall[1:], [0.025, 0.975]), (lows, highs)
+
+
+def _over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
+    """Mean over seeds, and the difference to Softmax with the same seed and blocks."""
+    rows = []
+    for (task, model, shift), of_model in runs.groupby(["task", "model", "shift"], sort=False):
+        blocks = of_model.blocks.iloc[0]
+        base = runs[(runs.task == task) & (runs["shift"] == shift) & (runs.blocks == blocks)]
+        base = base[base.variant == BASELINE].set_index("seed").value
+        paired = of_model[of_model.seed.isin(base.index)]
+        differences = paired.value.to_numpy() - base.loc[paired.seed].to_numpy()
+        is_base = of_model.variant.iloc[0] == BASELINE
+        low, high = _interval(of_model.value)
+        difference_low, difference_high = (np.nan, np.nan) if is_base else _interval(differences)
+        rows.append(
+            {
+                "task": task,
+                "model": model,
+                "blocks": blocks,
+                "shift": shift,
+                "seeds": len(of_model),
+                "value": of_model.value.mean(),
+                "sd": of_model.value.std(ddof=1) if len(of_model) > 1 else np.nan,
+                "low": low,
+                "high": high,
+                "last": of_model["last"].mean(),
+                "difference": np.nan if is_base or not len(differences) else differences.mean(),
+                "difference_low": difference_low,
+                "difference_high": difference_high,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _interval(values) -> tuple[float, float]:
+    return t_interval(values) if len(values) > 1 else (np.nan, np.nan)
+
+
+def _first(sample: Sample, count: int) -> Sample:
+    deviant = None if sample.deviant is None else sample.deviant[:count]
+    return Sample(sample.values[:count], sample.targets[:count], sample.weights[:count], deviant)
+
+
+def _at(sample: Sample, ks: np.ndarray) -> Sample:
+    """The predictions of a sample at some ks only, with the deviant's place counted among those."""
+    deviant = None if sample.deviant is None else np.searchsorted(ks, sample.deviant, side="right") - 1
+    return Sample(sample.values, sample.targets[:, ks], sample.weights[:, ks], deviant)
