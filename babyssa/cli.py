@@ -181,6 +181,7 @@ def build_parser(name: str, function: Callable):
     for parameter in inspect.signature(function).parameters.values():
         hint = hints.get(parameter.name, str)
         about = {"help": documented.get(parameter.name, "")}
+        default = list(parameter.default) if isinstance(parameter.default, tuple) else parameter.default
         option = f"--{parameter.name}"
         required = parameter.default is inspect.Parameter.empty
         if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
@@ -202,7 +203,7 @@ def build_parser(name: str, function: Callable):
             if required:
                 parser.add_argument(option, type=hint, required=True, **about)
             else:
-                parser.add_argument(option, type=hint, default=parameter.default, **about)
+                parser.add_argument(option, type=hint, default=default, **about)
     return parser, positional, settings
 
 

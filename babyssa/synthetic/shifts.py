@@ -304,12 +304,12 @@ def _estimate(task: Task, sample: Sample, values: np.ndarray):
             np.divide(weights @ (values * member), total, out=np.full(total.shape, np.nan), where=total > 0)
         )
     by_k = np.mean(by_k, axis=0)
-    known = ~np.isnan(by_k).any(axis=0)
-    overall = by_k[:, known].mean(axis=1)
+    # A k without one of the classes has no value, and a resample without one does not count at this k.
+    known = ~np.isnan(by_k[0])
+    overall = np.nanmean(by_k[:, known], axis=1)
     lows, highs = np.full((2, values.shape[1]), np.nan)
-    lows[known], highs[known] = np.quantile(by_k[1:, known], [0.025, 0.975], axis=0)
-    at_k = np.where(known, by_k[0], np.nan)
-    return overall[0], at_k, np.quantile(overall[1:], [0.025, 0.975]), (lows, highs)
+    lows[known], highs[known] = np.nanquantile(by_k[1:, known], [0.025, 0.975], axis=0)
+    return overall[0], by_k[0], np.quantile(overall[1:], [0.025, 0.975]), (lows, highs)
 
 
 def _over_seeds(runs: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,121 @@
+"""Training: the same run twice, batches by number, and that the tasks are learned at all."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from safetensors.torch import load_file
+
+from babyssa.errors import ConfigError, OutputExistsError
+from babyssa.synthetic import InContextSize, Shift, SyntheticTraining, predict, task_named, train_synthetic
+from babyssa.synthetic.training import BatchNumbers, SampledBatches
+from babyssa.training.config import Optimisation
+
+
+def test_a_batch_is_a_function_of_seed_and_number():
+    def batch(seed, number):
+        return SampledBatches(task_named("every"), 4, 6, seed).__getitems__([number])["values"]
+
+    assert torch.equal(batch(0, 5), batch(0, 5))
+    assert not torch.equal(batch(0, 5), batch(0, 6)) and not torch.equal(batch(0, 5), batch(1, 5))
+    assert list(BatchNumbers(3)) == [[0], [1], [2]]
+
+
+@pytest.mark.parametrize("task", ["every", "some", "linear"])
+def test_a_run_folder_has_what_every_run_has(task, settings):
+    run = train_synthetic(settings(task=task, variant="ssa", evaluate_every=2))
+    stored = yaml.safe_load((run.folder / "config.yaml").read_text())
+    assert stored["kind"] == "synthetic" and stored["task"] == task and stored["scoring"]["n"] == 1.5
+    lines = [json.loads(line) for line in (run.folder / "log.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines if "loss" in line] == [2, 4]
+    metric = "squared_error" if task == "linear" else "accuracy"
+    assert [line["step"] for line in lines if metric in line] == [2, 4]
+    assert run.measured[metric] == lines[-1][metric]
+
+
+def test_one_seed_gives_the_same_weights(settings, tmp_path):
+    weights = []
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        run = train_synthetic(settings(out=tmp_path / name, variant="ssa", seed=seed))
+        weights.append(load_file(run.folder / "model.safetensors"))
+    assert all(torch.equal(value, weights[1][key]) for key, value in weights[0].items())
+    assert not all(torch.equal(value, weights[2][key]) for key, value in weights[0].items())
+
+
+def test_predictions_do_not_depend_on_what_is_predicted_with_them(settings, runs):
+    from babyssa.synthetic import load_run
+
+    run = load_run(runs[4])
+    sample = run.task.sample(np.random.default_rng(0), 100, 6, Shift())
+    together = predict(run.model, run.task, sample)
+    alone = run.task.at_predictions(run.model(values=torch.from_numpy(sample.values[70:71])).predictions)
+    assert together.shape == (100, 6) and np.allclose(together[70], alone.detach().numpy(), atol=1e-6)
+
+
+@pytest.mark.slow
+def test_attention_learns_what_feed_forward_layers_alone_do_not(tmp_path):
+    accuracy = {}
+    for blocks in ("full", "attention", "feed-forward"):
+        run = train_synthetic(
+            SyntheticTraining(
+                task="every",
+                out=tmp_path / blocks,
+                length=10,
+                size=InContextSize(layers=2, heads=2, width=32, max_numbers=10, blocks=blocks),
+                optimisation=Optimisation(batch_size=32, steps=150, learning_rate=3e-3),
+            )
+        )
+        accuracy[blocks] = run.measured["accuracy"]
+    assert accuracy["full"] > 0.9 and accuracy["attention"] > 0.85
+    # A number that is not positive tells by itself; one that is says nothing about those before it.
+    assert accuracy["feed-forward"] < 0.8
+
+
+@pytest.mark.parametrize(
+    "changes, says",
+    [
+        ({"optimisation": Optimisation(batch_size=8)}, "optimisation.steps is missing"),
+        ({"length": 1}, "length is 1"),
+        ({"length": 30}, "length 30 takes 30 numbers, more than size.max_numbers 24"),
+        ({"length": 13, "task": "linear"}, "takes 25 numbers"),
+        ({"seed": -1}, "seed is -1"),
+        (
+            {"size": InContextSize(layers=1, heads=1, width=8, blocks="feed-forward"), "variant": "ssa"},
+            "there is no attention for 'ssa' to score",
+        ),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(changes, says, settings):
+    with pytest.raises(ConfigError, match=says):
+        settings(**changes)
+
+
+def test_an_unknown_variant_costs_nothing_and_a_finished_run_is_kept(settings, tmp_path):
+    with pytest.raises(ConfigError, match="unknown variant 'sa'"):
+        train_synthetic(settings(variant="sa"))
+    assert not (tmp_path / "run").exists()
+    run = train_synthetic(settings())
+    before = (run.folder / "model.safetensors").read_bytes()
+    with pytest.raises(OutputExistsError):
+        train_synthetic(settings(seed=1))
+    assert (run.folder / "model.safetensors").read_bytes() == before
+
+
+@pytest.mark.parametrize("recipe", ["mini", "mini-linear", "paper"])
+def test_the_recipes_train(recipe, run_babyssa, tmp_path):
+    task = "linear" if recipe == "mini-linear" else "every"
+    status, stdout, stderr = run_babyssa(
+        *("train", "synthetic", "--config", recipe, "--task", task, "--out", tmp_path / "run"),
+        *("--optimisation.steps", 1, "--optimisation.batch_size", 1, "--size.layers", 1, "--evaluate_every", 0),
+    )
+    assert status == 0, stderr
+    assert f"model: {tmp_path / 'run'}" in stdout and "1 steps" in stdout
+
+
+def test_a_task_that_is_not_there_gets_one_line(run_babyssa, tmp_path):
+    status, stdout, stderr = run_babyssa(
+        "train", "synthetic", "--config", "mini", "--task", "most", "--out", tmp_path
+    )
+    assert status == 2 and not stdout and len(stderr.splitlines()) == 1 and "task" in stderr
