@@ -47,7 +47,7 @@ def scored_attention_forward(
     Shapes as transformers passes them: query (batch, heads, query, head_dim); key and value with their own,
     possibly fewer, heads (grouped-query attention); returns the output as (batch, query, heads, head_dim).
     """
-    scoring = _scoring_of(module)
+    scoring = scoring_of(module)
     for unsupported in ("softcap", "s_aux", "position_bias"):
         if kwargs.get(unsupported) is not None:
             raise ModelError(
@@ -77,7 +77,7 @@ AttentionInterface.register(IMPLEMENTATION, scored_attention_forward)
 AttentionMaskInterface.register(IMPLEMENTATION, boolean_mask)
 
 
-def _scoring_of(module: nn.Module) -> Scoring:
+def scoring_of(module: nn.Module) -> Scoring:
     """The scoring attached to an attention layer (its own, or the one that the whole model shares)."""
     scoring = getattr(module, "scoring", None) or module.__dict__.get("_shared_scoring")
     if scoring is None:
