@@ -22,7 +22,7 @@ _AXES = {
 
 
 def draw_saturation(result: Saturation) -> Figure:
-    """Draw the weight left to the other keys against the lead and against magnification, both axes logarithmic.
+    """Draw the weight left to the other keys against the lead (both axes logarithmic) and against magnification.
 
     Scorings whose curves are the same in both panels share a line and a place in the legend.
 
@@ -37,26 +37,30 @@ def draw_saturation(result: Saturation) -> Figure:
     groups = _same(result)
     rows = math.ceil(len(groups) / 5)
     figure = Figure(figsize=(10, 4.6 + 0.25 * rows), dpi=150, layout="constrained")
-    for axes, condition in zip(figure.subplots(1, len(conditions), sharey=True), conditions, strict=True):
+    for axes, condition in zip(figure.subplots(1, len(conditions)), conditions, strict=True):
         for number, group in enumerate(groups):
             curve = next(c for c in group if c.condition == condition)
             axes.plot(
                 curve.x,
                 curve.mass,
                 color=_COLOURS[number % len(_COLOURS)],
-                linestyle=_LINES[(number // len(_COLOURS) + number) % len(_LINES)],
+                linestyle=_LINES[number // len(_COLOURS) % len(_LINES)],
                 linewidth=1.8,
                 label=", ".join(dict.fromkeys(c.scoring for c in group)),
             )
-        # A weight of exactly 0 is drawn below the panel, so that its line runs straight out of it.
-        axes.set_yscale("log", nonpositive="clip")
         axes.set_xscale("log")
-        axes.set_ylim(_LEAST_SHOWN, 1.5)
-        axes.set_xlim(curve.x[0], curve.x[-1])
+        if condition == "lead":
+            # A weight of exactly 0 is drawn below the panel, so that its line runs straight out of it.
+            axes.set_yscale("log", nonpositive="clip")
+            axes.set_ylim(_LEAST_SHOWN, 1.5)
+            axes.set_xlim(0.1, curve.x[-1])
+        else:
+            axes.set_ylim(0, 1)
+            axes.set_xlim(0.1, 1e4)
         axes.set_xlabel(_AXES[condition])
         axes.grid(color="#dddddd", linewidth=0.6)
         axes.spines[["top", "right"]].set_visible(False)
-    figure.axes[0].set_ylabel(f"weight left to the other {result.keys - 1} keys")
+        axes.set_ylabel(f"weight left to the other {result.keys - 1} keys")
     legend = figure.legend(
         *figure.axes[0].get_legend_handles_labels(),
         loc="outside upper center",
@@ -136,7 +140,9 @@ def draw_attention_maps(tokens: Sequence[str], weights: Sequence[Any]) -> Figure
                 axes.set_title(f"head {head + 1}", fontsize=8)
             if head == 0:
                 axes.set_ylabel(f"layer {row + 1}", fontsize=8)
-    bar = figure.colorbar(image, ax=panels, fraction=0.05, aspect=30, pad=0.01)
+    figure.supxlabel("down: query, across: key", fontsize=8)
+    # About 0.15 inch wide, whatever its height.
+    bar = figure.colorbar(image, ax=panels, fraction=0.05, aspect=max(25, side * layers / 0.15), pad=0.01)
     bar.ax.tick_params(labelsize=7)
     bar.set_label("attention weight", fontsize=8)
     return figure
