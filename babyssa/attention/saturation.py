@@ -185,7 +185,7 @@ def _measure(label: str, scoring: Scoring, setting: Setting) -> SaturationCurve:
     law = law_of(scoring, setting)
     holds_from = None
     measurable = (mass > _LEAST_MASS).nonzero()
-    if not len(measurable):
+    if not len(measurable) or not law.value:
         what = f"scoring '{label}' leaves the others less than {_LEAST_MASS} whatever the {setting.condition}"
         raise ConfigError(what, remedy="choose less extreme parameters")
     end = int(measurable.max())
