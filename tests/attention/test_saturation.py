@@ -148,7 +148,7 @@ def test_what_cannot_be_measured_is_refused(scorings, keys, says):
 
 
 def test_more_keys_than_cosformer_measures_are_refused():
-    with pytest.raises(ModelError, match=r"200 tokens .* max_length=200"):
+    with pytest.raises(ModelError, match=r"200 tokens .* here at least 200"):
         saturation(["cosformer"], keys=200)
 
 
