@@ -84,6 +84,15 @@ def test_softmax_saturates_under_magnification_and_ssa_does_not(measured):
     assert kept == pytest.approx(1 - 1 / sum(shares), rel=1e-4)
 
 
+@pytest.mark.parametrize("others, power", [(0.0, -1.5), (-1.0, -3.0)])
+def test_ssa_saturates_under_magnification_where_one_logit_alone_is_above_zero(others, power):
+    scoring = build_scoring(SSAConfig(n=1.5, learn_n=False), 1)
+    logits = torch.tensor([others] * 15 + [1.0], dtype=torch.float64)
+    at = torch.tensor([1e5, 1e6], dtype=torch.float64)
+    weights = scoring.weights((at[:, None] * logits).view(1, 1, 2, 16))[0, 0, :, :-1].sum(-1)
+    assert weights.log10().diff().item() == pytest.approx(power, rel=1e-3)
+
+
 @pytest.mark.parametrize("keys", [4, 9])
 @pytest.mark.parametrize("condition", ["lead", "magnification"])
 @pytest.mark.parametrize("name", SCORINGS)
