@@ -13,9 +13,19 @@ __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
         "babyssa.attention": ["scoring_config", "set_scoring"],
+        "babyssa.attention.saturation": ["saturation"],
         "babyssa.data": ["generate_sample", "load_tokenizer", "prepare", "train_tokenizer"],
         "babyssa.encoder": ["EncoderTraining", "train_encoder"],
         "babyssa.experiments": ["run_demo", "sweep"],
-        "babyssa.probing": ["compare", "diagnose", "generate_suite", "load_model", "load_suite", "probe", "score"],
+        "babyssa.probing": [
+            "attention_maps",
+            "compare",
+            "diagnose",
+            "generate_suite",
+            "load_model",
+            "load_suite",
+            "probe",
+            "score",
+        ],
     },
 )

@@ -44,6 +44,10 @@ COMMANDS = {
     "probe": Command("babyssa.commands.probe", "probe", "score a suite of minimal pairs with a model"),
     "score": Command("babyssa.commands.probe", "score", "score sentences, token by token"),
     "diagnose": Command("babyssa.commands.probe", "diagnose", "classify grammatical features from hidden states"),
+    "saturation": Command(
+        "babyssa.commands.attention", "saturation", "measure how scoring functions saturate, against theory"
+    ),
+    "attention": Command("babyssa.commands.attention", "attention", "show where each head looks in a text"),
     "compare": Command("babyssa.commands.compare", "compare", "compare variants over seeds from probe results"),
     "sweep": Command("babyssa.commands.train", "sweep", "train and probe variants x seeds, then compare"),
 }
@@ -153,8 +157,8 @@ def invoke(name: str, argv: list[str]) -> int:
         keyword, kind = settings
         names = {field.name for field in dataclasses.fields(kind)}
         own = {key: values.pop(key) for key in list(vars(values)) if key in names}
-        return function(*arguments, **{keyword: kind(**own)}, **vars(values)) or 0
-    return function(*arguments, **vars(values)) or 0
+        return function(*arguments, **{keyword: kind(**own)}, **values.as_dict()) or 0
+    return function(*arguments, **values.as_dict()) or 0
 
 
 def build_parser(name: str, function: Callable):

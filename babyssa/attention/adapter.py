@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, AutoConfig, PreTrainedConfig, PreTrainedModel
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
@@ -47,21 +48,59 @@ def scored_attention_forward(
     Shapes as transformers passes them: query (batch, heads, query, head_dim); key and value with their own,
     possibly fewer, heads (grouped-query attention); returns the output as (batch, query, heads, head_dim).
     """
-    scoring = _scoring_of(module)
-    for unsupported in ("softcap", "s_aux", "position_bias"):
+    scoring = scoring_of(module)
+    for unsupported, what in _UNSUPPORTED.items():
         if kwargs.get(unsupported) is not None:
-            raise ModelError(
-                f"{type(module).__name__} uses '{unsupported}', which scoring '{scoring.name}' does not have",
-                remedy="keep this model's own attention",
-            )
+            raise _cannot_take(module, what)
+    mask = _exclusion(module, attention_mask)
+    if mask is None and query.shape[2] > 1 and _is_causal(module, kwargs.get("is_causal")):
+        mask = torch.ones(query.shape[2], key.shape[2], dtype=torch.bool, device=query.device).tril()[None, None]
     groups = query.shape[1] // key.shape[1]
     if groups > 1:
         key = key.repeat_interleave(groups, dim=1)
         value = value.repeat_interleave(groups, dim=1)
     if scaling is None:
         scaling = query.shape[-1] ** -0.5
-    output, weights = scoring(query, key, value, attention_mask, scaling=scaling, dropout=dropout)
+    output, weights = scoring(query, key, value, mask, scaling=scaling, dropout=dropout)
     return output.transpose(1, 2).contiguous(), weights
+
+
+# What some models do to their logits, by the keyword that hands it to the attention function.
+_UNSUPPORTED = {
+    "softcap": "caps its logits (softcap)",
+    "s_aux": "has attention sinks (s_aux)",
+    "position_bias": "adds a position bias to its logits",
+}
+
+
+def _cannot_take(layer: nn.Module, what: str) -> ModelError:
+    message = f"{type(layer).__name__} {what}, which no scoring of this package can do"
+    return ModelError(message, remedy="keep this model's own attention")
+
+
+def _check_logits_are_plain(layer: nn.Module) -> None:
+    """Raise ModelError if an attention layer says that it does more to its logits than to scale and mask them."""
+    if getattr(layer, "attn_logit_softcapping", None) is not None:
+        raise _cannot_take(layer, _UNSUPPORTED["softcap"])
+    if isinstance(getattr(layer, "sinks", None), nn.Parameter):
+        raise _cannot_take(layer, _UNSUPPORTED["s_aux"])
+    if "position_bias" in inspect.unwrap(type(layer).forward).__code__.co_varnames:
+        raise _cannot_take(layer, _UNSUPPORTED["position_bias"])
+
+
+def _exclusion(layer: nn.Module, mask: Tensor | None) -> Tensor | None:
+    """A model's own mask as a boolean one; some still build masks of 0 and a very low number, to be added."""
+    if mask is None or mask.dtype == torch.bool:
+        return mask
+    allowed = mask > -1e4
+    if (mask.masked_fill(~allowed, 0) != 0).any():
+        raise _cannot_take(layer, "adds a bias to its logits through its mask")
+    return allowed
+
+
+def _is_causal(layer: nn.Module, said: bool | None) -> bool:
+    """Whether a layer that passes no mask is causal, by the convention of transformers' own functions."""
+    return getattr(layer, "is_causal", True) if said is None else said
 
 
 def boolean_mask(*args: Any, **kwargs: Any) -> Tensor | None:
@@ -77,7 +116,7 @@ AttentionInterface.register(IMPLEMENTATION, scored_attention_forward)
 AttentionMaskInterface.register(IMPLEMENTATION, boolean_mask)
 
 
-def _scoring_of(module: nn.Module) -> Scoring:
+def scoring_of(module: nn.Module) -> Scoring:
     """The scoring attached to an attention layer (its own, or the one that the whole model shares)."""
     scoring = getattr(module, "scoring", None) or module.__dict__.get("_shared_scoring")
     if scoring is None:
@@ -115,6 +154,8 @@ def _attach(model: PreTrainedModel, config: Any) -> None:
             f"{type(model).__name__} does not dispatch through transformers' AttentionInterface",
             remedy="use a model that takes attn_implementation='sdpa' in transformers 5",
         )
+    for layer in layers:
+        _check_logits_are_plain(layer)
     first = build_scoring(config, _heads_of(layers[0]))
     if first.shared:
         model.base_model.scoring = first
@@ -224,7 +265,8 @@ def register(config_class: type[PreTrainedConfig]) -> None:
     AutoConfig.register(scored_config.model_type, scored_config)
     for auto in _auto_classes():
         model_class = auto._model_mapping.get(config_class, None)
-        if inspect.isclass(model_class):
+        # transformers lists some classes under a config that is not theirs (an audio model's, under Qwen2's).
+        if inspect.isclass(model_class) and model_class.config_class is config_class:
             auto.register(scored_config, _scored_model_class(model_class))
 
 
@@ -260,14 +302,16 @@ def set_scoring(model: PreTrainedModel, config: Any) -> PreTrainedModel:
     Raises
     ------
     ModelError
-        If the model has a scoring already, or does not dispatch through AttentionInterface.
+        If the model has a scoring already, does not dispatch through AttentionInterface, or does more to its
+        logits than to scale and mask them (Gemma 2 caps them, T5 adds a position bias). What a model only shows
+        when it runs, as a bias inside its mask, is refused at its first forward.
     """
     if isinstance(model, ScoredModelMixin):
         raise ModelError(f"{type(model).__name__} has a scoring already", remedy="start from the stock model")
     device = next(model.parameters()).device
-    _attach(model, config)
     base_config = type(model.config)
     register(base_config)
+    _attach(model, config)
     model.config.__class__ = _scored_config_class(base_config)
     model.config.attention_scoring = scoring_to_dict(config)
     model.config._attn_implementation = IMPLEMENTATION

@@ -58,7 +58,8 @@ class CosFormer(KernelScoring):
             raise ModelError(
                 f"a sequence of {length} tokens is longer than scoring 'cosformer' measures "
                 f"(max_length {self.config.max_length})",
-                remedy="set the scoring's max_length to the longest sequence of the model",
+                remedy="set the scoring's max_length to the model's longest sequence "
+                f"(--scoring.max_length in training), here at least {length}",
             )
         keys = torch.arange(length, device=key.device)
         queries = _query_positions(query.shape[-2], keys, mask)

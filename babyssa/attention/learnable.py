@@ -91,6 +91,13 @@ class Learnable(Scoring):
     def learned(self) -> dict[str, Tensor]:
         return {key: self.number(key) for key in self.bounds if getattr(self, f"raw_{key}") is not None}
 
+    def describe_head(self, head: int) -> tuple[str, dict[str, float]]:
+        numbers = {}
+        for key in self.bounds:
+            value = self.number(key)
+            numbers[key] = value[head % len(value)].item() if isinstance(value, Tensor) else float(value)
+        return self.name, numbers
+
 
 def per_head(value: Tensor | float) -> Tensor | float:
     """Broadcast (heads,) over logits of shape (batch, heads, query, key)."""

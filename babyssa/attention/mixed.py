@@ -98,6 +98,13 @@ class Mixed(Scoring):
             for key, value in group.learned().items()
         }
 
+    def describe_head(self, head: int) -> tuple[str, dict[str, float]]:
+        for group in self.groups:
+            if head < group.heads:
+                break
+            head -= group.heads
+        return group.describe_head(head)
+
     def forward(self, query, key, value, mask=None, *, scaling, dropout=0.0):
         outputs, weights = [], []
         start = 0

@@ -66,6 +66,10 @@ class Scoring(nn.Module):
         """The learnable parameters, if any, in their domain."""
         return {}
 
+    def describe_head(self, head: int) -> tuple[str, dict[str, float]]:
+        """The name of the scoring of one head, and its numbers, fixed or learned, in their domain."""
+        return self.name, {}
+
     def reset_parameters(self) -> None:
         """Set the learnable parameters, if any, to their initial values; draws no random number."""
 

@@ -15,6 +15,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "babyssa.probing.scorers": ["SentenceScore", "choose_method", "score"],
         "babyssa.probing.accuracy": ["ParadigmResult", "ProbeResult", "check_suite", "probe"],
         "babyssa.probing.diagnostic": ["DiagnosticResult", "diagnose"],
+        "babyssa.probing.attention": ["AttentionMaps", "HeadAttention", "attention_maps"],
         "babyssa.probing.generation": ["ParadigmSummary", "generate_paradigm", "generate_suite"],
         "babyssa.probing.comparison": ["Comparison", "compare"],
         "babyssa.probing.statistics": ["crossed_t", "hierarchical_bootstrap", "holm"],

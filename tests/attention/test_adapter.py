@@ -7,7 +7,10 @@ import sys
 
 import pytest
 import torch
+from torch.nn.functional import scaled_dot_product_attention
 from transformers import (
+    AutoConfig,
+    AutoModel,
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
     BertConfig,
@@ -36,6 +39,7 @@ from babyssa.attention import (
     scorings,
     set_scoring,
 )
+from babyssa.attention.adapter import scored_attention_forward
 from babyssa.errors import ConfigError, ModelError
 
 SMALL = {"vocab_size": 60, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
@@ -75,6 +79,8 @@ ALTERNATIVES = ["temperature", "sparsemax", "entmax", "sas", "mixed", "linear", 
 CASES = [(kind, variant) for kind in STOCK for variant in ("ssa", "ssa-1.5", "softmax")]
 CASES += [(kind, variant) for kind in KINDS for variant in ALTERNATIVES]
 CAUSAL_CASES = [(kind, variant) for kind, variant in CASES if kind in CAUSAL and variant != "softmax"]
+# The rest of every scoring in every model, for the one test that all must pass.
+OTHERS = [(kind, variant) for kind in STOCK for variant in VARIANTS if (kind, variant) not in CASES]
 MIXED = MixedConfig([["linear", 1], [{"name": "ssa", "n": 1.7}, 1], ["cosformer", 1], ["entmax", 1]])
 
 
@@ -211,6 +217,21 @@ def test_a_saved_model_comes_back_with_its_scoring(kind, config, tmp_path):
     assert scoring_parameters(again) == scoring_parameters(model)
     from_config = auto_class(kind).from_config(again.config)
     assert type(from_config) is type(again) and list(scorings(from_config)) == list(scorings(again))
+
+
+@pytest.mark.parametrize("kind, variant", OTHERS)
+def test_every_scoring_serves_every_listed_model(kind, variant, tmp_path):
+    model = set_scoring(stock(kind), scoring_config(variant))
+    expected = model(**inputs()).logits
+    assert torch.isfinite(expected).all()
+    model.save_pretrained(tmp_path)
+    again, report = auto_class(kind).from_pretrained(tmp_path, output_loading_info=True)
+    assert not any(report.values()) and torch.equal(again(**inputs()).logits, expected)
+    if kind in CAUSAL:
+        ids = inputs()["input_ids"][:1, :4]
+        settings = {"max_new_tokens": 4, "do_sample": False, "pad_token_id": 1, "eos_token_id": None}
+        cached = again.generate(ids, attention_mask=torch.ones_like(ids), **settings)
+        assert torch.equal(again(input_ids=cached[:, :-1]).logits.argmax(-1)[:, 3:], cached[:, 4:])
 
 
 def test_one_model_wide_parameter_is_one_parameter(tmp_path):
@@ -360,6 +381,66 @@ def test_a_model_without_attention_interface_is_refused():
     model = XLNetLMHeadModel(XLNetConfig(vocab_size=60, d_model=32, n_layer=1, n_head=4, d_inner=48))
     with pytest.raises(ModelError, match="does not dispatch through transformers' AttentionInterface"):
         set_scoring(model, SSAConfig())
+
+
+@pytest.mark.parametrize(
+    "kind, values, says",
+    [
+        ("gemma2", {"head_dim": 8}, "Gemma2Attention caps its logits"),
+        ("gpt_oss", {"head_dim": 8, "num_local_experts": 2}, "GptOssAttention has attention sinks"),
+        ("t5", {"d_model": 32, "d_kv": 8, "d_ff": 48}, "T5Attention adds a position bias"),
+    ],
+)
+def test_a_model_that_does_more_to_its_logits_is_refused_and_left_as_it_was(kind, values, says):
+    small = {} if kind == "t5" else {**SMALL, "num_key_value_heads": 2, "intermediate_size": 48}
+    config = AutoConfig.for_model(kind, **{"vocab_size": 60, "num_layers": 1, "num_heads": 4, **small, **values})
+    model = AutoModel.from_config(config)
+    before = type(model), type(model.config), list(model.state_dict())
+    with pytest.raises(ModelError, match=f"{says}.*keep this model's own attention"):
+        set_scoring(model, SSAConfig())
+    assert (type(model), type(model.config), list(model.state_dict())) == before
+
+
+def test_a_model_whose_softcap_is_off_is_taken():
+    values = {**SMALL, "num_key_value_heads": 2, "intermediate_size": 48, "head_dim": 8}
+    config = AutoConfig.for_model("gemma2", **values, attn_logit_softcapping=None)
+    set_scoring(AutoModel.from_config(config), SSAConfig())(**inputs())
+
+
+def test_a_config_that_transformers_lists_for_foreign_classes_too_is_taken(tmp_path):
+    values = {**SMALL, "num_key_value_heads": 2, "intermediate_size": 48}
+    model = set_scoring(AutoModelForCausalLM.from_config(AutoConfig.for_model("qwen2", **values)), SSAConfig())
+    expected = model.eval()(**inputs()).logits
+    model.save_pretrained(tmp_path)
+    assert torch.equal(AutoModelForCausalLM.from_pretrained(tmp_path)(**inputs()).logits, expected)
+
+
+def attend(mask, **options):
+    """One layer of a scored model, called as a model that makes its own mask calls it."""
+    layer = set_scoring(stock("roberta"), SoftmaxConfig()).roberta.encoder.layer[0].attention.self
+    generator = torch.Generator().manual_seed(0)
+    query, key, value = (torch.randn(1, 4, 5, 8, generator=generator) for _ in range(3))
+    found, _ = scored_attention_forward(layer, query, key, value, mask, **options)
+    return found.transpose(1, 2), (query, key, value)
+
+
+def test_a_mask_that_is_added_excludes_as_one_of_truth_values():
+    allowed = torch.ones(5, 5, dtype=torch.bool).tril()
+    expected, _ = attend(allowed[None, None])
+    for low in (-1e9, -torch.inf, torch.finfo(torch.float32).min):
+        added = torch.zeros(1, 1, 5, 5).masked_fill(~allowed, low)
+        assert torch.equal(attend(added)[0], expected)
+
+
+def test_a_bias_inside_a_mask_is_refused():
+    with pytest.raises(ModelError, match="adds a bias to its logits through its mask"):
+        attend(torch.linspace(-1, 0, 25).view(1, 1, 5, 5))
+
+
+def test_a_layer_that_is_causal_without_a_mask_stays_causal():
+    for is_causal in (True, False):
+        found, qkv = attend(None, is_causal=is_causal)
+        assert torch.allclose(found, scaled_dot_product_attention(*qkv, is_causal=is_causal), atol=1e-6)
 
 
 @pytest.mark.slow

@@ -1,0 +1,154 @@
+"""The figures of saturation and of attention maps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from babyssa.attention.saturation import Saturation, SaturationCurve
+
+# Okabe & Ito's colours, which readers with any colour vision can tell apart.
+_COLOURS = ("#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_LINES = ("-", "--", "-.", ":")
+_LEAST_SHOWN = 1e-8
+_AXES = {
+    "lead": "lead D of one logit over the next",
+    "magnification": "factor c by which all logits are magnified",
+}
+
+
+def draw_saturation(result: Saturation) -> Figure:
+    """Draw the weight left to the other keys against the lead (both axes logarithmic) and against magnification.
+
+    Scorings whose curves are the same in both panels share a line and a place in the legend.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Not registered with pyplot; ``figure.savefig(path)`` writes it.
+    """
+    from matplotlib.figure import Figure
+
+    conditions = list(dict.fromkeys(curve.condition for curve in result.curves))
+    groups = _same(result)
+    rows = math.ceil(len(groups) / 5)
+    figure = Figure(figsize=(10, 4.6 + 0.25 * rows), dpi=150, layout="constrained")
+    for axes, condition in zip(figure.subplots(1, len(conditions)), conditions, strict=True):
+        for number, group in enumerate(groups):
+            curve = next(c for c in group if c.condition == condition)
+            axes.plot(
+                curve.x,
+                curve.mass,
+                color=_COLOURS[number % len(_COLOURS)],
+                linestyle=_LINES[number // len(_COLOURS) % len(_LINES)],
+                linewidth=1.8,
+                label=", ".join(dict.fromkeys(c.scoring for c in group)),
+            )
+        axes.set_xscale("log")
+        if condition == "lead":
+            # A weight of exactly 0 is drawn below the panel, so that its line runs straight out of it.
+            axes.set_yscale("log", nonpositive="clip")
+            axes.set_ylim(_LEAST_SHOWN, 1.5)
+            axes.set_xlim(0.1, curve.x[-1])
+        else:
+            axes.set_ylim(0, 1)
+            axes.set_xlim(0.1, 1e4)
+        axes.set_xlabel(_AXES[condition])
+        axes.grid(color="#dddddd", linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.set_ylabel(f"weight left to the other {result.keys - 1} keys")
+    legend = figure.legend(
+        *figure.axes[0].get_legend_handles_labels(),
+        loc="outside upper center",
+        ncols=min(5, len(groups)),
+        frameon=False,
+        handlelength=3,
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    return figure
+
+
+def _same(result: Saturation) -> list[list[SaturationCurve]]:
+    """The curves of each scoring, with those of the scorings that cannot be told from it."""
+    by_scoring: dict[str, list[SaturationCurve]] = {}
+    for curve in result.curves:
+        by_scoring.setdefault(curve.scoring, []).append(curve)
+    groups: list[list[SaturationCurve]] = []
+    for curves in by_scoring.values():
+        for group in groups:
+            if all(_close(a.mass, b.mass) for a, b in zip(curves, group, strict=False)):
+                group.extend(curves)
+                break
+        else:
+            groups.append(list(curves))
+    return groups
+
+
+def _close(left: Sequence[float], right: Sequence[float]) -> bool:
+    return all(
+        math.isclose(a, b, rel_tol=1e-3, abs_tol=_LEAST_SHOWN / 10) for a, b in zip(left, right, strict=True)
+    )
+
+
+def draw_attention_maps(tokens: Sequence[str], weights: Sequence[Any]) -> Figure:
+    """Draw the weights of every head, a row of maps per layer; queries run down, keys across.
+
+    Parameters
+    ----------
+    tokens : sequence of str
+        What the queries and keys are.
+    weights : sequence of array
+        For each layer (heads, query, key). All maps share one scale, from 0 to the largest weight.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Not registered with pyplot; ``figure.savefig(path)`` writes it.
+    """
+    from matplotlib.figure import Figure
+
+    layers, heads = len(weights), max(len(layer) for layer in weights)
+    # Labels of 6 points need 0.1 inch each; where a map has no room for that, only every so many are written.
+    side = min(max(0.11 * len(tokens), 1.1), 3.0)
+    every = math.ceil(0.1 * len(tokens) / side)
+    labels = [_short(token) for token in tokens[::every]]
+    margin = 0.055 * max(map(len, labels))
+    size = (side * 1.06 * heads + margin + 1.2, side * 1.06 * layers + margin + 0.8)
+    figure = Figure(figsize=size, dpi=min(150, 20_000 / max(size)), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.02, h_pad=0.02, wspace=0.01, hspace=0.01)
+    panels = figure.subplots(layers, heads, squeeze=False)
+    largest = max(float(layer.max()) for layer in weights)
+    image = None
+    for row, layer in enumerate(weights):
+        for head, axes in enumerate(panels[row]):
+            if head >= len(layer):
+                axes.set_axis_off()
+                continue
+            image = axes.imshow(layer[head], cmap="Blues", vmin=0, vmax=largest or 1, interpolation="nearest")
+            axes.set_xticks(range(0, len(tokens), every), labels if row == layers - 1 else [], rotation=90)
+            axes.set_yticks(range(0, len(tokens), every), labels if head == 0 else [])
+            for label in (*axes.get_xticklabels(), *axes.get_yticklabels()):
+                label.set_parse_math(False)
+            axes.tick_params(length=0, labelsize=6, pad=1.5)
+            axes.spines[:].set_color("#aaaaaa")
+            if row == 0:
+                axes.set_title(f"head {head + 1}", fontsize=8)
+            if head == 0:
+                axes.set_ylabel(f"layer {row + 1}", fontsize=8)
+    figure.supxlabel("down: query, across: key", fontsize=8)
+    # About 0.15 inch wide, whatever its height.
+    bar = figure.colorbar(image, ax=panels, fraction=0.05, aspect=max(25, side * layers / 0.15), pad=0.01)
+    bar.ax.tick_params(labelsize=7)
+    bar.set_label("attention weight", fontsize=8)
+    return figure
+
+
+def _short(token: str) -> str:
+    """One line of at most 14 printable characters."""
+    token = "".join(c if c.isprintable() else " " for c in token)
+    return token if len(token) <= 14 else f"{token[:13]}…"

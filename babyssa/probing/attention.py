@@ -1,0 +1,213 @@
+"""Where a model looks while it reads one text: the attention weights of every head, and what sums them up."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from babyssa.attention import scorings
+from babyssa.attention.adapter import attention_layers, scoring_of
+from babyssa.attention.figures import draw_attention_maps
+from babyssa.errors import ModelError
+from babyssa.files import atomic_write, refuse_to_overwrite, write_json
+from babyssa.probing.encoding import encode
+from babyssa.probing.models import LoadedModel, as_loaded, evaluating
+
+SUMMARY, HEADS, WEIGHTS, FIGURE = "attention.json", "heads.csv", "weights.csv", "attention.png"
+FILES = (SUMMARY, HEADS, WEIGHTS, FIGURE)
+
+
+@dataclass(frozen=True)
+class HeadAttention:
+    """One head, over one text.
+
+    Attributes
+    ----------
+    layer, head : int
+        Counted from 1.
+    scoring : str or None
+        Name of its scoring function; None where the model has its own attention.
+    entropy : float
+        Of the weights of one query, in nats, averaged over queries. Weights that do not sum to 1
+        (Self-Adjust Softmax) are divided by their sum; a query without weights counts 0.
+    max_weight : float
+        The largest weight of a query, averaged over queries.
+    numbers : dict of str to float
+        The numbers of its scoring, learned or fixed: n and b, or tau.
+    """
+
+    layer: int
+    head: int
+    scoring: str | None
+    entropy: float
+    max_weight: float
+    numbers: dict[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionMaps:
+    """The attention of a model over one text.
+
+    Attributes
+    ----------
+    model, kind, text : str
+        What read what, as a masked or as a causal model.
+    tokens : tuple of str
+        What the model saw, special tokens included.
+    heads : tuple of HeadAttention
+        Layer by layer.
+    weights : tuple of array
+        For each layer (heads, query, key), float32.
+    """
+
+    model: str
+    kind: str
+    text: str
+    tokens: tuple[str, ...]
+    heads: tuple[HeadAttention, ...]
+    weights: tuple[np.ndarray, ...]
+
+    def summary(self) -> dict[str, Any]:
+        """All but the weights, as plain values."""
+        plain = {"model": self.model, "kind": self.kind, "text": self.text, "tokens": list(self.tokens)}
+        return {**plain, "heads": [asdict(head) for head in self.heads]}
+
+
+def attention_maps(
+    model: Any,
+    text: str,
+    *,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    device: str | None = None,
+) -> AttentionMaps:
+    """Run a model once over a text, and return the attention weights of every head.
+
+    A masked model reads the text between its special tokens, a causal one after bos, with nothing masked.
+
+    Parameters
+    ----------
+    model : str, Path, LoadedModel or (model, tokenizer)
+        A masked or causal language model.
+    text : str
+        What it reads.
+    out : str or Path, optional
+        Folder to write attention.json, heads.csv, weights.csv and attention.png into.
+    overwrite : bool
+        Whether a result that is already there may be replaced.
+    device : str, optional
+        Where to run a model that is loaded here.
+
+    Raises
+    ------
+    DataError
+        If the text is empty, too long for the model, or cannot be represented.
+    ModelError
+        If the model cannot be loaded, or forms no attention weights.
+    OutputExistsError
+        If `out` holds a result already and `overwrite` is false.
+    """
+    if out is not None:
+        refuse_to_overwrite(Path(out), FILES, overwrite)
+    loaded = as_loaded(model, device=device)
+    _check_weights_are_formed(loaded)
+    ids = list(encode(loaded, text).ids)
+    weights = _weights(loaded, ids)
+    found = AttentionMaps(
+        model=loaded.name,
+        kind=loaded.kind,
+        text=text,
+        tokens=tuple(loaded.tokenizer.convert_ids_to_tokens(ids)),
+        heads=_heads(loaded, weights),
+        weights=weights,
+    )
+    if out is not None:
+        _write(found, Path(out))
+    return found
+
+
+def _check_weights_are_formed(loaded: LoadedModel) -> None:
+    for scoring in scorings(loaded.model).values():
+        if not scoring.forms_weights:
+            raise ModelError(
+                f"scoring '{scoring.name}' forms no attention weights here, so there are none to show",
+                path=loaded.name,
+                remedy="choose a model with a scoring by logits",
+            )
+
+
+def _weights(loaded: LoadedModel, ids: list[int]) -> tuple[np.ndarray, ...]:
+    inputs = torch.tensor([ids], device=loaded.device)
+    with evaluating(loaded.model), _forming_weights(loaded.model):
+        output = loaded.model(input_ids=inputs, attention_mask=torch.ones_like(inputs), output_attentions=True)
+    layers = [layer for layer in getattr(output, "attentions", None) or () if layer is not None]
+    if not layers:
+        raise ModelError("returns no attention weights", path=loaded.name, remedy="choose a model with attention")
+    weights = tuple(layer[0].float().cpu().numpy() for layer in layers)
+    if not all(np.isfinite(layer).all() for layer in weights):
+        raise ModelError("attention weights are NaN or infinite", path=loaded.name)
+    return weights
+
+
+@contextmanager
+def _forming_weights(model: Any) -> Iterator[None]:
+    """A stock model's eager attention within the block: its fused ones return no weights."""
+    before = getattr(model.config, "_attn_implementation", None)
+    if scorings(model) or before == "eager" or not attention_layers(model):
+        yield
+        return
+    model.set_attn_implementation("eager")
+    try:
+        yield
+    finally:
+        model.set_attn_implementation(before)
+
+
+def _heads(loaded: LoadedModel, weights: tuple[np.ndarray, ...]) -> tuple[HeadAttention, ...]:
+    modules = [scoring_of(layer) for layer in attention_layers(loaded.model)] if scorings(loaded.model) else []
+    heads = []
+    for layer, maps in enumerate(weights):
+        for head, one in enumerate(maps):
+            name, numbers = modules[layer].describe_head(head) if modules else (None, {})
+            largest = float(one.max(axis=-1).mean())
+            heads.append(HeadAttention(layer + 1, head + 1, name, mean_entropy(one), largest, numbers))
+    return tuple(heads)
+
+
+def mean_entropy(weights: np.ndarray) -> float:
+    """Mean over queries of the entropy of their weights (query, key), in nats; see :class:`HeadAttention`."""
+    weights = weights.astype(np.float64)
+    total = weights.sum(axis=-1, keepdims=True)
+    share = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
+    logs = np.log(share, out=np.zeros_like(share), where=share > 0)
+    return float(-(share * logs).sum(axis=-1).mean()) + 0.0
+
+
+def _write(found: AttentionMaps, out: Path) -> None:
+    (out / SUMMARY).unlink(missing_ok=True)
+    with atomic_write(out / FIGURE, "wb") as file, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        draw_attention_maps(found.tokens, found.weights).savefig(file, format="png")
+    with atomic_write(out / WEIGHTS) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["layer", "head", "query", "key", "query_token", "key_token", "weight"])
+        for layer, maps in enumerate(found.weights, start=1):
+            for (head, query, key), weight in np.ndenumerate(maps):
+                tokens = found.tokens[query], found.tokens[key]
+                writer.writerow([layer, head + 1, query + 1, key + 1, *tokens, f"{weight:.9g}"])
+    names = sorted({key for head in found.heads for key in head.numbers}, reverse=True)
+    with atomic_write(out / HEADS) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["layer", "head", "scoring", "entropy", "max_weight", *names])
+        for h in found.heads:
+            numbers = [h.numbers.get(name, "") for name in names]
+            writer.writerow([h.layer, h.head, h.scoring or "", h.entropy, h.max_weight, *numbers])
+    write_json(out / SUMMARY, found.summary())

@@ -1,0 +1,190 @@
+"""Attention maps are the weights that the model attends with, whatever its scoring, and their summaries."""
+
+import copy
+import csv
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from babyssa.attention import MixedConfig, SSAConfig, scoring_config, set_scoring
+from babyssa.attention.figures import draw_attention_maps
+from babyssa.errors import DataError, ModelError
+from babyssa.probing import attention_maps, load_model
+from babyssa.probing.attention import mean_entropy
+
+TEXT = "the dog on the mat is big ."
+
+
+def scored(pair, config):
+    model, tokenizer = pair
+    return set_scoring(copy.deepcopy(model), config), tokenizer
+
+
+def by_hand(model, inputs):
+    """Logits x = q.k / sqrt(head_dim) of a RoBERTa's layers in float64, from the hidden states that enter them."""
+    states = model(**inputs, output_hidden_states=True).hidden_states
+    for layer, hidden in zip(model.roberta.encoder.layer, states, strict=False):
+        attention = layer.attention.self
+        query, key = (
+            linear(hidden)[0].double().unflatten(-1, (attention.num_attention_heads, -1)).transpose(0, 1)
+            for linear in (attention.query, attention.key)
+        )
+        yield attention, query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+
+
+@pytest.mark.parametrize("kind", ["masked", "causal"])
+def test_the_maps_of_a_stock_model_are_those_that_it_returns(kind, request):
+    model, tokenizer = request.getfixturevalue(kind)
+    found = attention_maps((model, tokenizer), TEXT)
+    eager = copy.deepcopy(model)
+    eager.set_attn_implementation("eager")
+    ids = tokenizer(TEXT, add_special_tokens=kind == "masked")["input_ids"]
+    ids = torch.tensor([ids if kind == "masked" else [3, *ids]])
+    assert found.tokens == tuple(tokenizer.convert_ids_to_tokens(ids[0])) and found.kind == kind
+    expected = eager(input_ids=ids, output_attentions=True).attentions
+    for weights, layer in zip(found.weights, expected, strict=True):
+        assert np.allclose(weights, layer[0].detach().numpy(), atol=1e-7)
+        assert np.allclose(weights.sum(-1), 1, atol=1e-6)
+    assert all(head.scoring is None and head.numbers == {} for head in found.heads)
+
+
+@pytest.mark.parametrize("variant", ["softmax", "ssa", "sparsemax", "sas"])
+def test_a_causal_model_looks_at_nothing_that_comes_later(variant, causal):
+    pair = causal if variant == "softmax" else scored(causal, scoring_config(variant))
+    found = attention_maps(pair, TEXT)
+    assert found.tokens[0] == "<s>"
+    for weights in found.weights:
+        assert (np.triu(weights, k=1) == 0).all() and (variant == "sas" or (weights[:, 0, 0] == 1).all())
+
+
+def test_an_ssa_map_is_the_papers_formula(masked):
+    model, tokenizer = scored(masked, SSAConfig(n=1.8, b=0.7))
+    with torch.no_grad():
+        for layer in model.roberta.encoder.layer:
+            layer.attention.self.scoring.raw_b.add_(torch.tensor([0.0, 0.5]))
+    found = attention_maps((model, tokenizer), TEXT)
+    inputs = {"input_ids": torch.tensor([tokenizer(TEXT)["input_ids"]])}
+    for number, (attention, x) in enumerate(by_hand(model, inputs)):
+        n, b = (getattr(attention.scoring, key).double().view(-1, 1, 1) for key in "nb")
+        weights = (1 + b * x.abs()) ** (x.sign() * n)
+        weights = (weights / weights.sum(-1, keepdim=True)).detach().numpy()
+        assert np.allclose(found.weights[number], weights, atol=1e-5)
+        entropy = -(weights * np.log(weights)).sum(-1).mean(-1)
+        for head in range(2):
+            summary = found.heads[2 * number + head]
+            assert (summary.layer, summary.head, summary.scoring) == (number + 1, head + 1, "ssa")
+            assert summary.entropy == pytest.approx(entropy[head], rel=1e-4)
+            assert summary.max_weight == pytest.approx(weights[head].max(-1).mean(), rel=1e-4)
+            expected = {key: getattr(attention.scoring, key)[head].item() for key in "nb"}
+            assert summary.numbers == pytest.approx(expected)
+    assert found.heads[0].numbers["b"] < found.heads[1].numbers["b"]
+
+
+@pytest.mark.parametrize("granularity", ["head", "layer", "model"])
+def test_every_head_has_its_numbers_whatever_shares_them(granularity, masked):
+    found = attention_maps(scored(masked, SSAConfig(granularity=granularity, learn_n=False)), TEXT)
+    assert all(head.numbers == pytest.approx({"n": 1.5, "b": 0.8}) for head in found.heads)
+
+
+def test_mixed_heads_are_named_each_by_its_own_scoring(masked):
+    config = MixedConfig([["sparsemax", 1], [{"name": "temperature", "tau": 2.0}, 1]])
+    heads = attention_maps(scored(masked, config), TEXT).heads
+    assert [head.scoring for head in heads] == ["sparsemax", "temperature"] * 2
+    assert [head.numbers for head in heads] == [{}, {"tau": pytest.approx(2.0)}] * 2
+
+
+def test_a_uniform_head_has_the_entropy_of_its_keys_and_a_sharp_one_none():
+    assert mean_entropy(np.full((3, 5), 0.2, dtype=np.float32)) == pytest.approx(math.log(5))
+    assert mean_entropy(np.eye(4)) == 0
+    # Weights that do not sum to 1 are taken relative to their sum, and a query without weights counts 0.
+    assert mean_entropy(np.array([[0.1, 0.1, 0.0], [0.0, 0.0, 0.0]])) == pytest.approx(math.log(2) / 2)
+
+
+def test_the_model_is_left_as_it_was(masked):
+    model = copy.deepcopy(masked[0]).train()
+    before = model.config._attn_implementation
+    attention_maps((model, masked[1]), TEXT)
+    assert model.training and model.config._attn_implementation == before == "sdpa"
+
+
+@pytest.mark.parametrize("variant", ["linear", "cosformer"])
+def test_a_scoring_without_weights_has_no_maps(variant, masked, make, run_babyssa, tmp_path):
+    folder = make.save(*scored(masked, scoring_config(variant)), tmp_path / "model")
+    status, stdout, stderr = run_babyssa("attention", folder, TEXT, "--out", tmp_path / "out")
+    assert status == 1 and not stdout and len(stderr.splitlines()) == 1
+    assert f"scoring '{variant}' forms no attention weights" in stderr and not (tmp_path / "out").exists()
+
+
+def test_a_model_without_attention_has_no_maps(make):
+    from transformers import MambaConfig, MambaForCausalLM
+
+    tokenizer = make.tokenizer(frame=False)
+    config = MambaConfig(vocab_size=len(tokenizer), hidden_size=8, state_size=2, num_hidden_layers=1)
+    with pytest.raises(ModelError, match="returns no attention weights"):
+        attention_maps((MambaForCausalLM(config), tokenizer), TEXT)
+
+
+def test_texts_that_a_model_cannot_read_are_refused(masked, causal):
+    for pair in (masked, causal):
+        with pytest.raises(DataError, match=r"tokens long, but the model takes 40"):
+            attention_maps(pair, "dog " * 60)
+        with pytest.raises(DataError, match="is empty"):
+            attention_maps(pair, "  ")
+
+
+def test_the_command_writes_every_weight(masked, make, run_babyssa, tmp_path):
+    folder = make.save(*scored(masked, scoring_config("ssa-2")), tmp_path / "model")
+    text, out = "look at $x_{1} , dog", tmp_path / "out"
+    status, stdout, stderr = run_babyssa("attention", folder, text, "--out", out)
+    assert status == 0 and stderr.startswith("wrote attention.json, heads.csv, weights.csv, attention.png")
+    found = attention_maps(load_model(folder), text)
+    assert stdout.splitlines()[1].split() == ["layer", "head", "scoring", "entropy", "largest", "weight", "n", "b"]
+    assert [line.split()[-2:] for line in stdout.splitlines()[3:]] == [["2.000", "0.800"]] * 4
+    with open(out / "weights.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    expected = np.concatenate([layer.ravel() for layer in found.weights])
+    assert [float(row["weight"]) for row in rows] == pytest.approx(expected.tolist(), rel=1e-7)
+    assert tuple(row["key_token"] for row in rows[: len(found.tokens)]) == found.tokens
+    assert (rows[-1]["layer"], rows[-1]["head"], rows[-1]["query"]) == ("2", "2", str(len(found.tokens)))
+    with open(out / "heads.csv", newline="") as file:
+        assert [float(row["entropy"]) for row in csv.DictReader(file)] == [head.entropy for head in found.heads]
+    assert json.loads((out / "attention.json").read_text()) == found.summary()
+    assert (out / "attention.png").read_bytes().startswith(b"\x89PNG")
+    status, _, stderr = run_babyssa("attention", folder, text, "--out", out)
+    assert status == 1 and "already exists" in stderr
+
+
+def test_json_is_the_summary(causal_folder, run_babyssa):
+    status, stdout, stderr = run_babyssa("attention", causal_folder, TEXT, "--json")
+    assert status == 0 and not stderr
+    assert json.loads(stdout) == attention_maps(str(causal_folder), TEXT).summary()
+
+
+def test_one_line_for_bad_input(masked_folder, run_babyssa, tmp_path):
+    for model, text, says in (
+        (tmp_path / "no/such/model", TEXT, "no such model folder"),
+        (masked_folder, " ", "is empty"),
+        (masked_folder, "dog " * 60, "the model takes 40"),
+    ):
+        status, stdout, stderr = run_babyssa("attention", model, text)
+        assert status == 1 and not stdout and says in stderr and len(stderr.splitlines()) == 1
+
+
+def test_a_figure_has_a_map_for_each_head_and_shows_tokens_as_they_are():
+    tokens = ["<s>", "$x_{", "a" * 30, "日", "</s>"]
+    weights = [np.full((3, 5, 5), 0.2), np.full((2, 5, 5), 0.2)]
+    figure = draw_attention_maps(tokens, weights)
+    maps = [axes for axes in figure.axes if axes.images]
+    assert len(maps) == 5 and [a.get_title() for a in maps] == ["head 1", "head 2", "head 3", "", ""]
+    labels = [label.get_text() for label in maps[0].get_yticklabels()]
+    assert labels[:2] == ["<s>", "$x_{"] and labels[2] == "a" * 13 + "…"
+    figure.canvas.draw()
+
+
+def test_a_long_text_labels_only_what_has_room():
+    figure = draw_attention_maps([f"t{i}" for i in range(128)], [np.full((1, 128, 128), 1 / 128)])
+    labels = figure.axes[0].get_yticklabels()
+    assert 20 < len(labels) < 40 and max(figure.get_size_inches()) < 10
