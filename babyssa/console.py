@@ -15,7 +15,12 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 def say(message: str) -> None:
     """One line to stderr, with control characters of foreign text made harmless."""
-    print("".join(c if c.isprintable() else " " for c in message), file=sys.stderr, flush=True)
+    print(printable(message), file=sys.stderr, flush=True)
+
+
+def printable(text: str) -> str:
+    """Foreign text on one line, with control characters made harmless for a terminal."""
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
@@ -52,3 +57,21 @@ def quiet_transformers() -> Iterator[None]:
         logging.set_verbosity(verbosity)
         if bars:
             logging.enable_progress_bar()
+
+
+def table(header: tuple[str, ...], rows: list[tuple[str, ...]], right: set[int], total: bool = False) -> str:
+    """Aligned columns, those in `right` to the right; a rule before the last row if it is a `total`."""
+    rows = [tuple(printable(cell) for cell in row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+
+    def line(cells: tuple[str, ...]) -> str:
+        aligned = [
+            c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return "  ".join(aligned).rstrip()
+
+    rule = "  ".join("-" * width for width in widths)
+    lines = [line(header), rule, *map(line, rows)]
+    if total:
+        lines.insert(-1, rule)
+    return "\n".join(lines)

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from babyssa.palette import COLOURS
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from babyssa.attention.saturation import Saturation, SaturationCurve
 
-# Okabe & Ito's colours, which readers with any colour vision can tell apart.
-_COLOURS = ("#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _LINES = ("-", "--", "-.", ":")
 _LEAST_SHOWN = 1e-8
 _AXES = {
@@ -43,8 +43,8 @@ def draw_saturation(result: Saturation) -> Figure:
             axes.plot(
                 curve.x,
                 curve.mass,
-                color=_COLOURS[number % len(_COLOURS)],
-                linestyle=_LINES[number // len(_COLOURS) % len(_LINES)],
+                color=COLOURS[number % len(COLOURS)],
+                linestyle=_LINES[number // len(COLOURS) % len(_LINES)],
                 linewidth=1.8,
                 label=", ".join(dict.fromkeys(c.scoring for c in group)),
             )

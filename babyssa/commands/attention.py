@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from babyssa.console import table
+
 
 def saturation(
     *,
@@ -44,7 +46,6 @@ def saturation(
 
     from babyssa.attention.figures import draw_saturation
     from babyssa.attention.saturation import saturation as measure
-    from babyssa.commands.probe import _table
     from babyssa.console import say
 
     result = measure(list(dict.fromkeys(scorings)) or None, keys=keys)
@@ -72,7 +73,7 @@ def saturation(
         "within 2% from x",
     )
     print(f"weight left to the other {keys - 1} of {keys} keys; x is a lead D, or a factor c of magnification")
-    print(_table(header, rows, right={3, 4, 5, 6, 7}))
+    print(table(header, rows, right={3, 4, 5, 6, 7}))
     if out is None:
         return
     with atomic_write(out / "curves.csv") as file:
@@ -140,7 +141,6 @@ def attention(
     babyssa attention runs/ssa "where does the dog sleep ?"
     babyssa attention gpt2 "The dogs in the garden bark." --out maps
     """
-    from babyssa.commands.probe import _table
     from babyssa.console import say
     from babyssa.probing.attention import FILES, attention_maps
 
@@ -164,6 +164,6 @@ def attention(
         ]
         header = ("layer", "head", "scoring", "entropy", "largest weight", *names)
         print(f"{found.model} ({found.kind}), {len(found.tokens)} tokens: {' '.join(found.tokens)}")
-        print(_table(header, rows, right={0, 1, *range(3, len(header))}))
+        print(table(header, rows, right={0, 1, *range(3, len(header))}))
     if out is not None:
         say(f"wrote {', '.join(FILES)} to {out}")

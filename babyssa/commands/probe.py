@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from babyssa.console import printable, table
 from babyssa.errors import ConfigError
 
 
@@ -92,7 +93,7 @@ def probe(
     ties = sum(p.ties for p in result.paradigms)
     rows.append(("mean over paradigms", "", str(result.n_pairs), _percent(result.accuracy), str(ties)))
     print(f"{result.model} on {result.suite}, {result.method} ({result.reduction})")
-    print(_table(("paradigm", "phenomenon", "pairs", "accuracy %", "ties"), rows, right={2, 3, 4}, total=True))
+    print(table(("paradigm", "phenomenon", "pairs", "accuracy %", "ties"), rows, right={2, 3, 4}, total=True))
 
 
 def score(
@@ -152,8 +153,8 @@ def score(
     for sentence in scores:
         rows = [(t, f"{v:.4f}") for t, v in zip(sentence.tokens, sentence.token_scores, strict=True)]
         rows.append((reduction, f"{sentence.score:.4f}"))
-        print(f"\n{_printable(sentence.text)}")
-        print(_table(("token", "score"), rows, right={1}, total=True))
+        print(f"\n{printable(sentence.text)}")
+        print(table(("token", "score"), rows, right={1}, total=True))
 
 
 def diagnose(
@@ -222,7 +223,7 @@ def diagnose(
         "selectivity",
         "95% over folds",
     )
-    print(_table(header, rows, right={1, 2, 3, 4, 5, 6}))
+    print(table(header, rows, right={1, 2, 3, 4, 5, 6}))
     print(f"majority baseline {_percent(result.majority_accuracy)} %")
 
 
@@ -260,26 +261,3 @@ def _pairs_of_words(words: Iterable[str]) -> dict[str, str]:
             raise ConfigError(f"--columns takes words like good=NAME, not '{word}'")
         pairs[key] = value
     return pairs
-
-
-def _table(header: tuple[str, ...], rows: list[tuple[str, ...]], right: set[int], total: bool = False) -> str:
-    """Aligned columns, those in `right` to the right; a rule before the last row if it is a `total`."""
-    rows = [tuple(_printable(cell) for cell in row) for row in rows]
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-
-    def line(cells: tuple[str, ...]) -> str:
-        aligned = [
-            c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True))
-        ]
-        return "  ".join(aligned).rstrip()
-
-    rule = "  ".join("-" * width for width in widths)
-    lines = [line(header), rule, *map(line, rows)]
-    if total:
-        lines.insert(-1, rule)
-    return "\n".join(lines)
-
-
-def _printable(text: str) -> str:
-    """Text of a file, with control characters made harmless for a terminal."""
-    return "".join(c if c.isprintable() else " " for c in text)

@@ -11,7 +11,7 @@ def shift(
     scales: list[float] = (2.0, 3.0, 5.0, 10.0, 30.0),
     lengths: list[int] = (100, 200),
     deviant: float = 70.0,
-    sequences: int = 1000,
+    sequences: int = 500,
     seed: int = 0,
     overwrite: bool = False,
 ) -> None:

@@ -5,17 +5,13 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, BinaryIO
 
+from babyssa.palette import COLOURS, MARKERS
 from babyssa.probing.comparison_report import mark
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from babyssa.probing.comparison import Comparison
-
-# Okabe & Ito's colours, which readers with any colour vision can tell apart, darkest first; each has a marker
-# of its own, for print in grey.
-_COLOURS = ("#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 def draw_comparison(comparison: Comparison) -> Figure:
@@ -43,7 +39,7 @@ def draw_comparison(comparison: Comparison) -> Figure:
         rows = {(row.level, row.name): row for row in table[table.variant == variant].itertuples(index=False)}
         rows = [rows[key] for key in names]
         at = [line + (number - (len(variants) - 1) / 2) * step for line in range(len(names))]
-        colour, marker = _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)]
+        colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
         values = [100 * row.accuracy for row in rows]
         below = [max(0.0, 100 * (row.accuracy - row.low)) for row in rows]
         above = [max(0.0, 100 * (row.high - row.accuracy)) for row in rows]

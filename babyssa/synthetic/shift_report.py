@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from babyssa.attention.figures import draw_attention_maps
 from babyssa.files import atomic_write, refuse_to_overwrite
-from babyssa.synthetic.shifts import BASELINE, IN_DISTRIBUTION, ShiftResults
+from babyssa.palette import COLOURS, MARKERS
+from babyssa.probing.statistics import t_interval
+from babyssa.synthetic.shifts import BASELINE, IN_DISTRIBUTION, AttentionMap, ShiftResults
 from babyssa.synthetic.tasks import task_named
 
 if TYPE_CHECKING:
@@ -17,9 +21,6 @@ if TYPE_CHECKING:
 
 TABLES = ("runs", "positions", "models", "deviant_weights")
 SUMMARY = "shifts.md"
-# Okabe & Ito's colours, which readers with any colour vision can tell apart.
-_COLOURS = ("#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 def write_shifts(results: ShiftResults, out: Path, *, overwrite: bool = False) -> list[Path]:
@@ -32,7 +33,12 @@ def write_shifts(results: ShiftResults, out: Path, *, overwrite: bool = False) -
     """
     out = Path(out)
     tasks = list(dict.fromkeys(results.runs.task))
-    figures = {f"{task}-{what}.png": (task, draw) for task in tasks for what, draw in _FIGURES.items()}
+    figures = {
+        f"{task}-{what}.png": partial(draw, results, task) for task in tasks for what, draw in _FIGURES.items()
+    }
+    for task, model in results.maps:
+        name = f"{task}-map-{model.replace(', ', '-').replace(' ', '-')}.png"
+        figures[name] = partial(draw_map, results.maps[task, model])
     names = [f"{table}.csv" for table in TABLES] + [SUMMARY, *figures]
     refuse_to_overwrite(out, names, overwrite)
     for table in TABLES:
@@ -41,8 +47,8 @@ def write_shifts(results: ShiftResults, out: Path, *, overwrite: bool = False) -
     with atomic_write(out / SUMMARY) as file:
         file.write(summary(results) + "\n")
     written = [out / name for name in names if not name.endswith(".png")]
-    for name, (task, draw) in figures.items():
-        figure = draw(results, task)
+    for name, draw in figures.items():
+        figure = draw()
         if figure is not None:
             with atomic_write(out / name, "wb") as file:
                 figure.savefig(file, format="png")
@@ -143,9 +149,14 @@ def draw_lengths(results: ShiftResults, task: str) -> Figure | None:
     positions = positions[positions["shift"] == f"length {lengths[-1]}"]
     figure, (axes,) = _figure(1)
     for number, (model, rows) in enumerate(positions.groupby("model", sort=False)):
-        by_k = rows.groupby("k").value.mean()
-        axes.plot(by_k.index, by_k, color=_COLOURS[number % len(_COLOURS)], linewidth=1.1, label=model, zorder=3)
+        seeds = rows.pivot_table(index="k", columns="seed", values="value")
+        style = {"color": COLOURS[number % len(COLOURS)], "linestyle": "-" if number < len(COLOURS) else "--"}
+        axes.plot(seeds.index, seeds.mean(axis=1), linewidth=1.1, label=model, zorder=3, **style)
+        if seeds.shape[1] > 1:
+            low, high = zip(*(t_interval(values) for values in seeds.to_numpy()), strict=True)
+            axes.fill_between(seeds.index, low, high, color=style["color"], alpha=0.12, linewidth=0)
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("k: numbers so far" if task != "linear" else "k: number of the example")
     return _finish(figure, [axes], task)
 
@@ -166,8 +177,8 @@ def draw_deviant(results: ShiftResults, task: str) -> Figure | None:
             at,
             rows.value,
             yerr=_bars(rows),
-            fmt=_MARKERS[offset],
-            color=_COLOURS[offset],
+            fmt=MARKERS[offset],
+            color=COLOURS[offset],
             markersize=4.5,
             elinewidth=1.1,
             label=name,
@@ -210,8 +221,15 @@ def draw_deviant_weights(results: ShiftResults, task: str) -> Figure | None:
         axes.set_xlabel("head", fontsize=7)
         axes.set_ylabel("layer", fontsize=7)
     uniform = weights.uniform.mean()
-    figure.colorbar(image, ax=panels.tolist(), label=f"weight on the deviant (uniform: {uniform:.2f})", shrink=0.8)
+    bar = figure.colorbar(image, ax=panels.tolist(), shrink=0.9)
+    bar.set_label(f"weight on the deviant\n(uniform: {uniform:.2f})", fontsize=8)
+    bar.ax.tick_params(labelsize=7)
     return figure
+
+
+def draw_map(shown: AttentionMap) -> Figure:
+    """The attention weights of every layer and head on one sequence."""
+    return draw_attention_maps([f"{value:.1f}" for value in shown.values], shown.layers)
 
 
 _FIGURES = {
@@ -222,10 +240,10 @@ _FIGURES = {
 }
 
 
-def _figure(panels: int, width: float = 4.6):
+def _figure(panels: int, width: float = 5.0):
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(max(width, 4.6) * panels, 4.4), dpi=150, layout="constrained")
+    figure = Figure(figsize=(max(width, 5.0) * panels + 1.8, 4.4), dpi=150, layout="constrained")
     return figure, figure.subplots(1, panels, squeeze=False)[0]
 
 
@@ -235,9 +253,9 @@ def _line(axes, at: list[float], rows: pd.DataFrame, number: int, label: str) ->
         np.asarray(at)[order],
         rows.value.to_numpy()[order],
         yerr=_bars(rows)[:, order],
-        color=_COLOURS[number % len(_COLOURS)],
-        marker=_MARKERS[number % len(_MARKERS)],
-        linestyle="-" if number < len(_COLOURS) else "--",
+        color=COLOURS[number % len(COLOURS)],
+        marker=MARKERS[number % len(MARKERS)],
+        linestyle="-" if number < len(COLOURS) else "--",
         markersize=4,
         linewidth=1.1,
         elinewidth=1.0,
@@ -263,8 +281,6 @@ def _finish(figure, panels, task: str):
             axes.spines[side].set_visible(False)
         axes.grid(color="#e5e5e5", linewidth=0.6)
         axes.set_axisbelow(True)
-    figure.legend(
-        *panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False, fontsize=8
-    )
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", frameon=False, fontsize=8)
     figure.supxlabel(f"{task}; 95% intervals over seeds", fontsize=8)
     return figure

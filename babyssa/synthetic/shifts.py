@@ -52,7 +52,7 @@ class Shifts:
     scales: tuple[float, ...] = (2.0, 3.0, 5.0, 10.0, 30.0)
     lengths: tuple[int, ...] = (100, 200)
     deviant: float = 70.0
-    sequences: int = 1000
+    sequences: int = 500
     seed: int = 0
 
     def __post_init__(self):
@@ -116,16 +116,37 @@ class ShiftResults:
         The same at each k, from 1: value, low, high.
     models : DataFrame
         Over seeds: value, sd, low, high (95%, Student's t), last, seeds, difference to Softmax with the same
-        seed, difference_low, difference_high. Intervals are NaN where there is one seed.
+        seed, difference_low, difference_high. Intervals are NaN where there is one seed, and
+        those of an accuracy end at 0 and 1.
     deviant_weights : DataFrame
         Attention weight on the deviant number by layer and head, mean over the queries after it, and
         `uniform`, what it were if every number before the query weighed the same.
+    maps : dict
+        By task and model: the attention weights on the first sequence with the deviant, where the model
+        forms any.
     """
 
     runs: pd.DataFrame
     positions: pd.DataFrame
     models: pd.DataFrame
     deviant_weights: pd.DataFrame
+    maps: dict[tuple[str, str], AttentionMap]
+
+
+@dataclass(frozen=True)
+class AttentionMap:
+    """The attention weights of a model, of its first seed, on one sequence.
+
+    Parameters
+    ----------
+    values : array, (numbers,)
+        The sequence.
+    layers : list of array
+        (heads, query, key) for each layer.
+    """
+
+    values: np.ndarray
+    layers: list[np.ndarray]
 
 
 def load_run(folder: Path) -> Run:
@@ -181,7 +202,7 @@ def measure_shifts(folders: Sequence[Path], shifts: Shifts | None = None) -> Shi
     if not runs:
         raise DataError("no run to measure", remedy="give folders that 'babyssa train synthetic' wrote")
     _refuse(runs, shifts)
-    summaries, positions, weights = [], [], []
+    summaries, positions, weights, maps = [], [], [], {}
     for task_name in dict.fromkeys(run.task.name for run in runs):
         of_task = [run for run in runs if run.task.name == task_name]
         task, length = of_task[0].task, of_task[0].length
@@ -195,6 +216,10 @@ def measure_shifts(folders: Sequence[Path], shifts: Shifts | None = None) -> Shi
                 _add(run.key, name, task, sample, values, summaries, positions)
                 if sample.deviant is not None:
                     weights += [{**run.key, **row} for row in deviant_weights(run.model, task, sample)]
+                    shown = attention_maps(run.model, torch.from_numpy(sample.values[:1]))
+                    if shown is not None:
+                        first = AttentionMap(sample.values[0], [layer[0] for layer in shown])
+                        maps.setdefault((task_name, run.key["model"]), first)
             fewer = _first(sample, _BASELINE_SEQUENCES)
             ks = np.unique(np.linspace(0, sample.targets.shape[1] - 1, _BASELINE_POSITIONS).astype(int))
             for baseline, predictions in simple.items():
@@ -208,6 +233,7 @@ def measure_shifts(folders: Sequence[Path], shifts: Shifts | None = None) -> Shi
         positions=pd.DataFrame(positions),
         models=_over_seeds(table),
         deviant_weights=pd.DataFrame(weights, columns=[*_RUN, "layer", "head", "weight", "uniform"]),
+        maps=maps,
     )
 
 
@@ -323,6 +349,8 @@ def _over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
         differences = paired.value.to_numpy() - base.loc[paired.seed].to_numpy()
         is_base = of_model.variant.iloc[0] == BASELINE
         low, high = _interval(of_model.value)
+        if task != "linear":
+            low, high = max(low, 0.0), min(high, 1.0)
         difference_low, difference_high = (np.nan, np.nan) if is_base else _interval(differences)
         rows.append(
             {
