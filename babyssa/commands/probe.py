@@ -92,7 +92,7 @@ def probe(
     ties = sum(p.ties for p in result.paradigms)
     rows.append(("mean over paradigms", "", str(result.n_pairs), _percent(result.accuracy), str(ties)))
     print(f"{result.model} on {result.suite}, {result.method} ({result.reduction})")
-    print(_table(("paradigm", "phenomenon", "pairs", "accuracy %", "ties"), rows, right={2, 3, 4}, total=True))
+    print(table(("paradigm", "phenomenon", "pairs", "accuracy %", "ties"), rows, right={2, 3, 4}, total=True))
 
 
 def score(
@@ -153,7 +153,7 @@ def score(
         rows = [(t, f"{v:.4f}") for t, v in zip(sentence.tokens, sentence.token_scores, strict=True)]
         rows.append((reduction, f"{sentence.score:.4f}"))
         print(f"\n{_printable(sentence.text)}")
-        print(_table(("token", "score"), rows, right={1}, total=True))
+        print(table(("token", "score"), rows, right={1}, total=True))
 
 
 def diagnose(
@@ -222,7 +222,7 @@ def diagnose(
         "selectivity",
         "95% over folds",
     )
-    print(_table(header, rows, right={1, 2, 3, 4, 5, 6}))
+    print(table(header, rows, right={1, 2, 3, 4, 5, 6}))
     print(f"majority baseline {_percent(result.majority_accuracy)} %")
 
 
@@ -262,7 +262,7 @@ def _pairs_of_words(words: Iterable[str]) -> dict[str, str]:
     return pairs
 
 
-def _table(header: tuple[str, ...], rows: list[tuple[str, ...]], right: set[int], total: bool = False) -> str:
+def table(header: tuple[str, ...], rows: list[tuple[str, ...]], right: set[int], total: bool = False) -> str:
     """Aligned columns, those in `right` to the right; a rule before the last row if it is a `total`."""
     rows = [tuple(_printable(cell) for cell in row) for row in rows]
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]

@@ -1,9 +1,10 @@
-"""``babyssa train encoder`` and ``babyssa sweep``."""
+"""``babyssa train encoder``, ``babyssa train decoder`` and ``babyssa sweep``."""
 
 from __future__ import annotations
 
 from typing import Literal
 
+from babyssa.decoder.config import DecoderTraining
 from babyssa.encoder.config import EncoderTraining
 
 
@@ -27,7 +28,34 @@ def encoder(*, settings: EncoderTraining, overwrite: bool = False) -> None:
     """
     from babyssa.encoder import train_encoder
 
-    run = train_encoder(settings, overwrite=overwrite)
+    _report(train_encoder(settings, overwrite=overwrite))
+
+
+def decoder(*, settings: DecoderTraining, overwrite: bool = False) -> None:
+    """Train one Nemotron-style causal language model.
+
+    Documents are tokenized, ended by an end token each, laid end to end and cut into full sequences. Writes a run
+    folder, as `babyssa train encoder` does.
+
+    Parameters
+    ----------
+    overwrite
+        replace an earlier run in --out
+
+    Examples
+    --------
+    babyssa train decoder --config mini --corpus corpus/ --out runs/decoder
+    babyssa train decoder --config mini --corpus corpus/ --variant ssa --scoring.learn_b false --out runs/ssa
+    babyssa train decoder --config nemotron-114m --corpus HuggingFaceFW/fineweb-edu:sample-10BT \
+        --streaming true --tokenizer tokenizer/ --variant ssa --scoring.learn_b false --out runs/fineweb
+    """
+    from babyssa.decoder import train_decoder
+
+    _report(train_decoder(settings, overwrite=overwrite))
+
+
+def _report(run) -> None:
+    """What a training run came to, on stdout."""
     rate = run.tokens / run.seconds
     print(f"model: {run.folder}")
     print(f"{run.steps:,} steps, {run.tokens:,} tokens in {run.seconds:.0f} s ({rate:,.0f} tokens/s)")
