@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ def read_rows(
     rows = _split(_load(location, streaming), split, location)
     known = rows.column_names
     if known is None:  # a stream may not know its columns before its first row
-        known = list(next(iter(rows.take(1)), {text_column: ""}))
+        known = next(map(list, _fetched(rows, location)), [text_column])
     if text_column not in known:
         raise DataError(
             f"the dataset has no column '{text_column}' (found: {', '.join(known)[:300]})",
@@ -97,14 +98,24 @@ def read_rows(
 
 def _fetched(rows: Any, location: str) -> Iterator[dict[str, Any]]:
     """The rows of a dataset; whatever breaks on the way names the dataset."""
-    try:
-        yield from rows
-    except Exception as error:  # as in _load; a stream fails only here
-        raise DataError(
-            f"cannot be read as a dataset: {type(error).__name__}: {error}",
-            path=location,
-            remedy="check the file, and the network for a dataset of the hub",
-        ) from error
+    log = logging.getLogger("datasets")
+    remaining, level = iter(rows), log.level
+    while True:
+        # The library logs what it raises, too.
+        log.setLevel(logging.CRITICAL)
+        try:
+            row = next(remaining, None)
+        except Exception as error:  # as in _load; a stream fails only here
+            raise DataError(
+                f"cannot be read as a dataset: {type(error).__name__}: {error}",
+                path=location,
+                remedy="check the file, and the network for a dataset of the hub",
+            ) from error
+        finally:
+            log.setLevel(level)
+        if row is None:
+            return
+        yield row
 
 
 def _load(location: str, streaming: bool = False):

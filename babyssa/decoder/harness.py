@@ -168,32 +168,37 @@ def _check_installed() -> str:
 
 
 def _manager_with(tasks: Sequence[str], include_path: str | Path | None):
-    """A task manager that knows all of `tasks`: of the user's alone where they suffice, for the others are many."""
-    folder = None if include_path is None else str(include_path)
-    manager = _manager(folder, False) if folder else None
-    if manager is None or not set(tasks) <= set(manager.all_tasks):
-        say("reading the harness's list of tasks")
-        manager = _manager(folder, True)
+    """A task manager that knows all of `tasks`: the user's alone where it suffices, for the other takes long."""
+    from lm_eval.tasks import TaskManager
+
+    own = None
+    if include_path is not None:
+        try:
+            own = TaskManager(include_path=str(include_path), include_defaults=False)
+        except Exception as error:  # a broken YAML file raises whatever its loader raises
+            said = " ".join(str(error).split())[:300]
+            raise DataError(f"its tasks cannot be read: {said}", path=include_path) from error
+        if set(tasks) <= set(own.all_tasks):
+            return own
+    manager = _packaged_tasks()
+    known = {*manager.all_tasks, *(own.all_tasks if own else ())}
     for task in tasks:
-        if task not in manager.all_tasks:
-            close = nearest(task, manager.all_tasks)
-            remedy = (
-                close if close.startswith("did") else "'lm-eval ls tasks' lists them; --include_path adds your own"
-            )
-            raise ConfigError(f"unknown task '{task}'", remedy=remedy)
-    return manager
+        if task not in known:
+            close = nearest(task, known)
+            remedy = "'lm-eval ls tasks' lists them, and --include_path adds your own"
+            raise ConfigError(f"unknown task '{task}'", remedy=close if close.startswith("did") else remedy)
+    if own is None or not set(tasks) & set(own.all_tasks):
+        return manager
+    return TaskManager(include_path=str(include_path))
 
 
 @cache
-def _manager(include_path: str | None, defaults: bool):
+def _packaged_tasks():
+    """The harness's own tasks."""
     from lm_eval.tasks import TaskManager
 
-    try:
-        return TaskManager(include_path=include_path, include_defaults=defaults)
-    except Exception as error:  # a broken YAML file raises whatever its loader raises
-        raise DataError(
-            f"the tasks cannot be read: {' '.join(str(error).split())[:300]}", path=include_path
-        ) from error
+    say("reading the harness's list of tasks")
+    return TaskManager()
 
 
 def _load(manager, task: str) -> None:

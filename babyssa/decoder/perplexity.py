@@ -132,11 +132,9 @@ def perplexity(
     if not texts:
         raise DataError("the text is empty", path=file, remedy="it needs at least one word")
     ended = layout != "file"
-    ids = [
-        token
-        for document in encode_documents(loaded.tokenizer, texts)
-        for token in document[: None if ended else -1]
-    ]
+    ids = list(chain.from_iterable(encode_documents(loaded.tokenizer, texts, end=ended)))
+    if not ids:
+        raise DataError("the text has no tokens", path=file)
     nats = token_nats(loaded, ids, max_length=max_length, stride=stride, batch_size=batch_size)
     size = sum(len(text.encode()) + ended for text in texts)
     return _result(loaded, file, "perplexity", nats, texts, layout, size, max_length, stride)
