@@ -14,6 +14,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
     {
         "babyssa.attention": ["scoring_config", "set_scoring"],
         "babyssa.data": ["generate_sample", "load_tokenizer", "prepare", "train_tokenizer"],
+        "babyssa.decoder": ["DecoderTraining", "generate", "perplexity", "train_decoder"],
         "babyssa.encoder": ["EncoderTraining", "train_encoder"],
         "babyssa.experiments": ["run_demo", "sweep"],
         "babyssa.probing": ["compare", "diagnose", "generate_suite", "load_model", "load_suite", "probe", "score"],

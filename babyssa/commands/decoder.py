@@ -169,10 +169,11 @@ def evaluate(
     """
     from babyssa import decoder
     from babyssa.commands.probe import table
+    from babyssa.decoder.harness import TASKS
 
     result = decoder.evaluate(
         model,
-        tasks or decoder.harness.TASKS,
+        tasks or TASKS,
         include_path=include_path,
         limit=limit,
         fewshot=fewshot,

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from babyssa.data.documents import Layout, read_documents
+from babyssa.data.documents import Layout, is_text, read_documents
 from babyssa.decoder.packing import encode_documents
 from babyssa.errors import ConfigError, DataError, ModelError
 from babyssa.files import read_yaml
@@ -48,8 +48,8 @@ class Perplexity:
         Tokens predicted; of a causal model the end tokens of documents among them.
     documents : int
         Documents (for a masked model: sentences) in the text.
-    layout : {"lines", "blocks", "file"}
-        How they stand in it.
+    layout : {"lines", "blocks", "file", "rows"}
+        How they stand in it; rows are a dataset's.
     words, bytes : int
         Words of the documents by white space, and their bytes in UTF-8; where an end token follows a document,
         it counts as one byte.
@@ -67,7 +67,7 @@ class Perplexity:
     nats_per_token: float
     tokens: int
     documents: int
-    layout: Layout
+    layout: str
     words: int
     bytes: int
     word_perplexity: float
@@ -96,8 +96,9 @@ def perplexity(
     file : path-like
         The text: whatever :func:`babyssa.data.read_documents` reads.
     documents : {"lines", "blocks", "file"}, optional
-        How documents stand in it. If not given: as in the corpus that the model was trained on, if its folder says
-        so, else the whole file is one text, without an end token. A masked model reads lines, each a sentence.
+        How documents stand in a text file. If not given: as in the corpus that the model was trained on, if its
+        folder says so, else the whole file is one text, without an end token. A masked model reads lines, each a
+        sentence.
     max_length : int, optional
         Tokens in a window; the model's positions if not given (1,024 if it has no limit).
     stride : int, optional
@@ -126,9 +127,10 @@ def perplexity(
     loaded = as_loaded(model, device=device)
     if loaded.kind == "masked":
         return _pseudo_perplexity(loaded, file, documents, max_length, stride, text_column, batch_size)
-    layout = documents or _trained_layout(loaded)
     max_length, stride = choose_window(loaded, max_length, stride)
+    layout = documents or _trained_layout(loaded)
     texts = list(read_documents(file, layout=layout, text_column=text_column))
+    layout = layout if is_text(file) else "rows"
     if not texts:
         raise DataError("the text is empty", path=file, remedy="it needs at least one word")
     ended = layout != "file"

@@ -74,6 +74,15 @@ def test_perplexity_of_one_sentence_is_that_of_its_score(decoder, causal, tmp_pa
     assert found.nats_per_token == pytest.approx(-scored.score / found.tokens, rel=1e-5)
 
 
+def test_the_rows_of_a_dataset_are_documents(decoder, causal, tmp_path):
+    (tmp_path / "a.txt").write_text("\n".join(TEXT))
+    (tmp_path / "a.jsonl").write_text("\n".join(json.dumps({"line": line}) for line in TEXT))
+    pair = (decoder(), causal)
+    rows = perplexity(pair, tmp_path / "a.jsonl", text_column="line")
+    assert rows.layout == "rows"
+    assert rows.perplexity == perplexity(pair, tmp_path / "a.txt", documents="lines").perplexity
+
+
 def test_a_model_of_another_make_is_measured_too(causal, tmp_path, logits):
     from transformers import GPT2Config, GPT2LMHeadModel
 
