@@ -6,9 +6,11 @@ defaults are the tasks that Naim, Bhar, Bolte & Asher (arXiv 2508.14685) report.
 
 from __future__ import annotations
 
+import io
 import logging
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stderr
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -136,7 +138,8 @@ def evaluate(
             _load(manager, task)
         from lm_eval import simple_evaluate
 
-        with evaluating(loaded.model):
+        say(f"scoring {', '.join(tasks)}")
+        with evaluating(loaded.model), _bars_on_a_terminal_only():
             found = simple_evaluate(
                 model=_as_harness_model(loaded, batch_size or 16),
                 tasks=tasks,
@@ -243,6 +246,11 @@ def _task_results(found: dict[str, Any]) -> Iterator[TaskResult]:
             samples = found.get("n-samples", {}).get(name, {})
             fewshot = found.get("n-shot", {}).get(name, 0)
             yield TaskResult(name, int(samples.get("effective", 0)), int(fewshot or 0), metrics, errors)
+
+
+def _bars_on_a_terminal_only() -> AbstractContextManager:
+    """Keep the harness's progress bars, which it does not let one turn off, out of files and pipes."""
+    return nullcontext() if sys.stderr.isatty() else redirect_stderr(io.StringIO())
 
 
 @contextmanager
