@@ -38,11 +38,15 @@ COMMANDS = {
     "prepare": Command("babyssa.commands.data", "prepare", "read, clean and order a corpus"),
     "tokenizer": Command("babyssa.commands.data", "tokenizer", "train the byte-level BPE tokenizer"),
     "train encoder": Command("babyssa.commands.train", "encoder", "train one masked language model"),
+    "train decoder": Command("babyssa.commands.train", "decoder", "train one causal language model"),
     "train synthetic": Command("babyssa.commands.train", "synthetic", "train one model on an in-context task"),
     "shift": Command("babyssa.commands.shift", "shift", "test in-context models under shift"),
     "suite": Command("babyssa.commands.suite", "suite", "generate the minimal-pair suite"),
     "probe": Command("babyssa.commands.probe", "probe", "score a suite of minimal pairs with a model"),
     "score": Command("babyssa.commands.probe", "score", "score sentences, token by token"),
+    "perplexity": Command("babyssa.commands.decoder", "perplexity", "measure the perplexity of a text"),
+    "generate": Command("babyssa.commands.decoder", "generate", "let a causal model write text"),
+    "evaluate": Command("babyssa.commands.decoder", "evaluate", "run tasks of lm-evaluation-harness"),
     "diagnose": Command("babyssa.commands.probe", "diagnose", "classify grammatical features from hidden states"),
     "saturation": Command(
         "babyssa.commands.attention", "saturation", "measure how scoring functions saturate, against theory"

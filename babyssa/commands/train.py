@@ -1,9 +1,10 @@
-"""``babyssa train encoder`` and ``babyssa sweep``."""
+"""``babyssa train`` of encoder, decoder and synthetic, and ``babyssa sweep``."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from babyssa.decoder.config import DecoderTraining
 from babyssa.encoder.config import EncoderTraining
 from babyssa.synthetic.config import SyntheticTraining
 
@@ -32,6 +33,29 @@ def encoder(*, settings: EncoderTraining, overwrite: bool = False) -> None:
     from babyssa.encoder import train_encoder
 
     _report(train_encoder(settings, overwrite=overwrite), "tokens")
+
+
+def decoder(*, settings: DecoderTraining, overwrite: bool = False) -> None:
+    """Train one Nemotron-style causal language model.
+
+    Documents are tokenized, ended by an end token each, laid end to end and cut into full sequences. Writes a run
+    folder, as `babyssa train encoder` does.
+
+    Parameters
+    ----------
+    overwrite
+        replace an earlier run in --out
+
+    Examples
+    --------
+    babyssa train decoder --config mini --corpus corpus/ --out runs/decoder
+    babyssa train decoder --config mini --corpus corpus/ --variant ssa --scoring.learn_b false --out runs/ssa
+    babyssa train decoder --config nemotron-114m --corpus HuggingFaceFW/fineweb-edu:sample-10BT \
+        --streaming true --tokenizer tokenizer/ --variant ssa --scoring.learn_b false --out runs/fineweb
+    """
+    from babyssa.decoder import train_decoder
+
+    _report(train_decoder(settings, overwrite=overwrite), "tokens")
 
 
 def synthetic(*, settings: SyntheticTraining, overwrite: bool = False) -> None:

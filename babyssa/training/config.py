@@ -14,7 +14,10 @@ class Optimisation:
     Parameters
     ----------
     batch_size : int
-        Sequences per step.
+        Sequences in one forward and backward pass.
+    gradient_accumulation : int
+        Batches per optimiser step, whose mean losses are averaged: the step's (global) batch is
+        batch_size x gradient_accumulation sequences, at the memory of one batch.
     epochs : float
         Passes over the training data, all mask patterns included; ignored where `steps` is given.
     steps : int, optional
@@ -40,6 +43,7 @@ class Optimisation:
     """
 
     batch_size: int = 16
+    gradient_accumulation: int = 1
     epochs: float = 1.0
     steps: int | None = None
     learning_rate: float = 1e-4
@@ -56,6 +60,10 @@ class Optimisation:
     def __post_init__(self):
         if self.batch_size < 1:
             raise ConfigError(f"optimisation.batch_size is {self.batch_size}", remedy="it is at least 1")
+        if self.gradient_accumulation < 1:
+            raise ConfigError(
+                f"optimisation.gradient_accumulation is {self.gradient_accumulation}", remedy="it is at least 1"
+            )
         if self.epochs <= 0 or (self.steps is not None and self.steps < 1):
             raise ConfigError(
                 f"optimisation.epochs is {self.epochs} and optimisation.steps {self.steps}",

@@ -32,7 +32,8 @@ def training_arguments(
     optimisation: Optimisation, out: Path, seed: int, batches_per_epoch: int
 ) -> TrainingArguments:
     """Translate this project's settings into Trainer's."""
-    steps = optimisation.steps or math.ceil(batches_per_epoch * optimisation.epochs)
+    steps_per_epoch = math.ceil(batches_per_epoch / optimisation.gradient_accumulation)
+    steps = optimisation.steps or math.ceil(steps_per_epoch * optimisation.epochs)
     warmup = optimisation.warmup_steps
     if warmup is None:
         warmup = round(steps * optimisation.warmup_fraction)
@@ -41,6 +42,7 @@ def training_arguments(
     return TrainingArguments(
         output_dir=str(out),
         per_device_train_batch_size=optimisation.batch_size,
+        gradient_accumulation_steps=optimisation.gradient_accumulation,
         max_steps=steps,
         learning_rate=optimisation.learning_rate,
         lr_scheduler_type="linear",
@@ -80,6 +82,8 @@ class BatchTrainer(Trainer):
     def __init__(self, model, args, dataset: Dataset, batches: Sampler, loss: Loss, **kwargs: Any):
         super().__init__(model=model, args=args, train_dataset=dataset, **kwargs)
         self.remove_callback(PrinterCallback)
+        # The loss is a mean already: Trainer averages it over the accumulated batches, whatever the model takes.
+        self.model_accepts_loss_kwargs = False
         self._batches = batches
         self._loss = loss
         self._main_input = model.main_input_name
