@@ -170,7 +170,6 @@ def evaluate(
     babyssa evaluate runs/decoder --tasks my_task --include_path my_tasks
     """
     from babyssa import decoder
-
     from babyssa.decoder.harness import TASKS
 
     result = decoder.evaluate(
