@@ -21,7 +21,7 @@ import typing
 from collections.abc import Callable
 from typing import NamedTuple
 
-from babyssa.errors import BabySSAError, ConfigError, nearest
+from babyssa.errors import BabySSAError, ConfigError, Stopped, nearest
 
 
 class Command(NamedTuple):
@@ -63,6 +63,9 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("babyssa: interrupted", file=sys.stderr)
         return 130
+    except Stopped as stop:
+        print(f"babyssa: {stop}", file=sys.stderr)
+        return stop.exit_code
     except Exception as error:
         if debug:
             traceback.print_exc()

@@ -61,6 +61,34 @@ class OutputExistsError(BabySSAError):
     """A command would overwrite an earlier result."""
 
 
+class DamageError(BabySSAError):
+    """A file is not what its checksum says that it was."""
+
+
+class StorageError(BabySSAError):
+    """A result cannot be written, because the disk is full."""
+
+
+class BusyError(BabySSAError):
+    """Another process is writing into the same folder."""
+
+
+class Stopped(BabySSAError):
+    """The user or the system asked a run to stop, and it saved what it goes on from.
+
+    Parameters
+    ----------
+    what, path, remedy
+        As of :class:`BabySSAError`.
+    signal : int
+        The signal; the exit status is 128 + that, as a shell gives it.
+    """
+
+    def __init__(self, what: str, *, signal: int, path: str | Path | None = None, remedy: str | None = None):
+        super().__init__(what, path=path, remedy=remedy)
+        self.exit_code = 128 + signal
+
+
 class ConfigError(BabySSAError):
     """A setting is unknown or out of its domain (wrong usage: exit code 2)."""
 

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterable
+import re
+import shutil
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from babyssa.errors import BabySSAError, DataError, OutputExistsError
+from babyssa.errors import BabySSAError, DataError, OutputExistsError, StorageError
+
+_PARTIAL = ".partial"
+
+_FULL = {
+    errno.ENOSPC: "no space is left on the device",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "it is larger than a file may be here",
+}
 
 _VERSIONED = ("babyssa", "torch", "transformers", "tokenizers", "datasets", "numpy")
 
@@ -35,19 +46,68 @@ def refuse_to_overwrite(folder: Path, names: Iterable[str], overwrite: bool) -> 
 
 @contextmanager
 def atomic_write(path: Path, mode: str = "w"):
-    """Open a temporary file beside `path`, and move it to `path` when the block ends without an error."""
+    """Open a temporary file beside `path`, and move it to `path` when the block ends without an error.
+
+    Raises
+    ------
+    StorageError
+        If the disk is full; what was at `path` is as it was.
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial = path.with_name(f".{path.name}.{os.getpid()}{_PARTIAL}")
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     try:
-        with open(partial, mode, **text) as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
+        with full_disk_named(path):
+            with open(partial, mode, **text) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def full_disk_named(path: Path) -> Iterator[None]:
+    """Turn the error of a full disk within the block into a StorageError that names `path`.
+
+    safetensors has an error of its own for it, with the number of the system's in its text.
+    """
+    try:
+        yield
+    except Exception as error:
+        number = getattr(error, "errno", None)
+        if type(error).__name__ == "SafetensorError" and (found := re.search(r"os error (\d+)", str(error))):
+            number = int(found.group(1))
+        if number not in _FULL:
+            raise
+        raise StorageError(
+            f"cannot be written: {_FULL[number]}", path=path, remedy="free some space, and give the command again"
+        ) from error
+
+
+def remove_partials(folder: Path) -> None:
+    """Remove what a killed process left half-written in `folder`; only for one that holds its lock."""
+    for path in Path(folder).glob(f".*{_PARTIAL}"):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make what was moved into `folder` outlast a power cut, where the system lets a folder be synced."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        return
+    finally:
+        os.close(descriptor)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from babyssa.attention import scoring_config, scoring_settings
 from babyssa.console import say
@@ -14,12 +14,12 @@ from babyssa.data import load_tokenizer, tokenizer_sha256, train_tokenizer
 from babyssa.encoder.config import EncoderTraining
 from babyssa.encoder.model import build_encoder
 from babyssa.encoder.training import corpus_file, train_encoder
-from babyssa.errors import ConfigError, OutputExistsError, nearest
+from babyssa.errors import ConfigError, nearest
 from babyssa.files import read_json, sha256, write_json
 from babyssa.probing import Suite, as_loaded, check_suite, compare, load_model, load_suite, probe, weights_sha256
 from babyssa.probing.scorers import METHODS
 from babyssa.training.run import TrainingRun
-from babyssa.training.run_folder import PROBE, is_finished, plain, read_settings
+from babyssa.training.run_folder import PROBE, is_finished, plain, refuse_another_run, refuse_difference
 from babyssa.training.trainer import refuse_several_devices
 
 if TYPE_CHECKING:
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
 COMPARISON = "comparison"
 
-# Where a run's files are does not make it another run; what is in them does, and its hash is compared. Of
-# the evaluation, only what is held out of training does.
-_NOT_COMPARED = ("corpus", "out", "tokenizer", "vocab_size", "evaluation")
+# Of the evaluation, only what is held out of training makes a finished run another.
+_EVALUATION = "evaluation"
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ def _sweep_tokenizer(settings: EncoderTraining, corpus: str) -> Path:
     origin = folder / "trained_on.json"
     wanted = {"corpus_sha256": corpus, "vocab_size": settings.vocab_size}
     if origin.is_file():
-        _refuse_difference(read_json(origin), wanted, "was trained with", folder, "choose another --out")
+        refuse_difference(read_json(origin), wanted, "was trained with", folder, "choose another --out")
     else:
         train_tokenizer(settings.corpus, folder, vocab_size=settings.vocab_size)
         write_json(origin, wanted)
@@ -175,15 +174,13 @@ def _run_cell(cell: Cell, settings: EncoderTraining, suite: Suite, probing: Prob
 
 def _refuse_another_run(settings: EncoderTraining, facts: dict[str, str], folder: Path) -> None:
     """Raise OutputExistsError unless the finished run in `folder` is what `settings` would train."""
-    found = read_settings(folder)
-    wanted = {key: value for key, value in plain(settings).items() if key not in _NOT_COMPARED}
+    wanted = {key: value for key, value in plain(settings).items() if key != _EVALUATION}
     wanted |= {
         "scoring": scoring_settings(scoring_config(settings.variant)),
-        "evaluation.held_out": settings.evaluation.held_out,
+        f"{_EVALUATION}.held_out": settings.evaluation.held_out,
         "facts": facts,
     }
-    remedy = "choose another --out, or the same settings and data"
-    _refuse_difference(_flat(found), _flat(wanted), "was trained with", folder, remedy)
+    refuse_another_run(folder, wanted, "was trained with", "choose another --out, or the same settings and data")
 
 
 def _refuse_another_probe(folder: Path, suite: Suite, probing: Probing) -> None:
@@ -197,21 +194,4 @@ def _refuse_another_probe(folder: Path, suite: Suite, probing: Probing) -> None:
         "model_sha256": weights_sha256(load_model(folder, "cpu").model),
     }
     remedy = "remove that folder, or use the same suite and method"
-    _refuse_difference(read_json(summary), wanted, "was probed with", summary.parent, remedy)
-
-
-def _refuse_difference(found: dict[str, Any], wanted: dict[str, Any], what: str, path: Path, remedy: str) -> None:
-    for key, value in wanted.items():
-        if found.get(key) != value:
-            raise OutputExistsError(f"{what} {key} {found.get(key)!r}, not {value!r}", path=path, remedy=remedy)
-
-
-def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings by dotted name."""
-    flat = {}
-    for key, value in values.items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{key}.")
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat
+    refuse_difference(read_json(summary), wanted, "was probed with", summary.parent, remedy)

@@ -249,7 +249,7 @@ BAD = [
     (["--corpus", "/nowhere.txt"], 1, "/nowhere.txt"),
     (["--evaluation.held_out", "5000"], 1, "held out of a corpus of 120"),
     (["--size.max_length", "3"], 1, "no sentence has"),
-    (["--config", "smal"], 2, "no packaged recipe 'smal'; did you mean 'small'"),
+    (["--config", "smal"], 2, "no packaged encoder recipe 'smal'; did you mean 'small'"),
     (["--evaluation.suite", "/nowhere"], 1, "/nowhere"),
     (["--evaluation.method", "pl"], 2, "pl"),
     (["--evaluation.held_out", "-1"], 2, "held_out is -1"),
