@@ -95,6 +95,17 @@ class ConfigError(BabySSAError):
     exit_code = 2
 
 
+def describe(error: Exception) -> str:
+    """One line for any exception: what, where, remedy."""
+    if isinstance(error, BabySSAError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return f"{where}{error.strerror}"
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message}; run again with --debug for the traceback"
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Say which known name the user may have meant, and list them all if few.
 

@@ -113,8 +113,12 @@ def sync_folder(folder: Path) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as indented JSON; NaN and infinity are errors, since JSON has neither."""
     with atomic_write(path) as file:
-        json.dump(value, file, indent=2, ensure_ascii=False, allow_nan=False)
-        file.write("\n")
+        file.write(json_text(value))
+
+
+def json_text(value: Any) -> str:
+    """What :func:`write_json` writes."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def read_json(path: Path) -> Any:
