@@ -64,7 +64,7 @@ def main(argv: list[str] | None = None) -> int:
         print("babyssa: interrupted", file=sys.stderr)
         return 130
     except Stopped as stop:
-        print(f"babyssa: {stop}", file=sys.stderr)
+        print(f"babyssa: {describe(stop)}", file=sys.stderr)
         return stop.exit_code
     except Exception as error:
         if debug:

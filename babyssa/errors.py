@@ -96,14 +96,15 @@ class ConfigError(BabySSAError):
 
 
 def describe(error: Exception) -> str:
-    """One line for any exception: what, where, remedy."""
-    if isinstance(error, BabySSAError):
-        return str(error)
-    if isinstance(error, OSError) and error.strerror:
-        where = f"{error.filename}: " if error.filename is not None else ""
-        return f"{where}{error.strerror}"
+    """One line for any exception: what, where, remedy; nothing in it can steer a terminal."""
     message = " ".join(str(error).split())
-    return f"{type(error).__name__}: {message}; run again with --debug for the traceback"
+    if not isinstance(error, BabySSAError):
+        if isinstance(error, OSError) and error.strerror:
+            where = f"{error.filename}: " if error.filename is not None else ""
+            message = f"{where}{error.strerror}"
+        else:
+            message = f"{type(error).__name__}: {message}; run again with --debug for the traceback"
+    return "".join(c if c.isprintable() else " " for c in message)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -26,6 +26,8 @@ _FULL = {
     errno.EFBIG: "it is larger than a file may be here",
 }
 
+_YAML_NODES = 100_000
+
 _VERSIONED = ("babyssa", "torch", "transformers", "tokenizers", "datasets", "numpy")
 
 
@@ -76,6 +78,9 @@ def full_disk_named(path: Path) -> Iterator[None]:
     """
     try:
         yield
+    except StorageError as error:
+        # Of a file within `path`.
+        raise StorageError(error.what, path=path, remedy=error.remedy) from error
     except Exception as error:
         number = getattr(error, "errno", None)
         if type(error).__name__ == "SafetensorError" and (found := re.search(r"os error (\d+)", str(error))):
@@ -132,6 +137,8 @@ def read_json(path: Path) -> Any:
         raise DataError(f"not UTF-8 (byte {error.start})", path=path) from None
     except json.JSONDecodeError as error:
         raise DataError(f"broken JSON: {error.msg}", path=path, line=error.lineno) from None
+    except RecursionError:
+        raise DataError("broken JSON: nested too deeply", path=path) from None
 
 
 @dataclass(frozen=True)
@@ -170,8 +177,14 @@ def read_yaml(path: Path, error: type[BabySSAError] = DataError) -> YamlMapping:
     if not isinstance(root, yaml.MappingNode):
         raise error("is not a mapping", path=path, remedy="write 'key: value' lines")
     lines: dict[str, int] = {}
+    nodes = 0
 
     def walk(node, prefix: str | None) -> None:
+        nonlocal nodes
+        nodes += 1
+        if nodes > _YAML_NODES:
+            # A few lines of aliases of aliases can stand for more nodes than any memory holds.
+            raise error(f"has more than {_YAML_NODES:,} values", path=path, remedy="is it what it should be?")
         if isinstance(node, yaml.SequenceNode):
             for item in node.value:
                 walk(item, None)
@@ -186,9 +199,11 @@ def read_yaml(path: Path, error: type[BabySSAError] = DataError) -> YamlMapping:
                     lines[f"{prefix}{key.value}"] = line
                 walk(value, None if prefix is None else f"{prefix}{key.value}.")
 
-    walk(root, "")
     try:
+        walk(root, "")
         values = yaml.load(text, Loader=loader)
+    except RecursionError:
+        raise error("broken YAML: nested too deeply", path=path) from None
     except yaml.YAMLError as broken:
         raise error(f"broken YAML: {getattr(broken, 'problem', broken)}", path=path) from None
     return YamlMapping(values, lines)

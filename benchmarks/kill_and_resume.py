@@ -35,7 +35,7 @@ from babyssa.probing.figures import draw_comparison  # noqa: F401
 from babyssa.resources import resource
 
 TINY = [
-    *("--size.layers", "2", "--size.heads", "2", "--size.hidden_size", "32", "--size.feed_forward_size", "64"),
+    *("--size.layers", "1", "--size.heads", "2", "--size.hidden_size", "16", "--size.feed_forward_size", "32"),
     *("--optimisation.batch_size", "16", "--optimisation.learning_rate", "0.003", "--masking.patterns", "3"),
     *("--optimisation.weight_decay", "0.01", "--size.dropout", "0.1"),
 ]
@@ -135,7 +135,7 @@ def main() -> int:
         log = work / "log.txt"
         with open(work / "prepare.txt", "w") as quiet, contextlib.redirect_stderr(quiet):
             prepare([resource("data", "sample.csv.gz")], work / "all")
-            lines = (work / "all" / "corpus.txt").read_text().splitlines(keepends=True)[:2000]
+            lines = (work / "all" / "corpus.txt").read_text().splitlines(keepends=True)[:600]
             (work / "corpus.txt").write_text("".join(lines))
             train_tokenizer(work / "corpus.txt", work / "tokenizer", vocab_size=512)
         data = ["--corpus", str(work / "corpus.txt"), "--tokenizer", str(work / "tokenizer"), *TINY]
@@ -162,7 +162,7 @@ def main() -> int:
         finish(train, log)
         seconds = time.monotonic() - started
         expected = contents(out)
-        print(f"a training of 250 steps takes {seconds:.1f} s; {len(expected)} files are compared")
+        print(f"a training of 120 steps takes {seconds:.1f} s; {len(expected)} files are compared")
         wanted_writing = max(5, options.kills // 3) if options.kills >= 5 else 0
         results: list[dict] = []
         while len(results) < options.kills:
@@ -184,7 +184,7 @@ def main() -> int:
 
         out = work / "sweep"
         grid = ["--variants", "softmax", "ssa", "--seeds", "0", "1", "--limit", "4", "--evaluation.held_out", "10"]
-        budget = ["--optimisation.steps", "60", "--optimisation.resume_every", "5"]
+        budget = ["--optimisation.steps", "40", "--optimisation.resume_every", "5"]
         command = ["sweep", *data, *budget, *grid, "--out", str(out)]
         started = time.monotonic()
         finish(command, log)
