@@ -41,10 +41,14 @@ def verify_checksums(folder: Path) -> None:
 def read_checksums(folder: Path) -> dict[str, str]:
     """File names and SHA-256 of a folder's checksums.json; DataError if it is not one."""
     path = Path(folder) / CHECKSUMS
-    found = read_json(path)
+    remedy = "make the folder again, or delete this file to do without it"
+    try:
+        found = read_json(path)
+    except DataError as error:
+        raise DataError(error.what, path=path, line=error.line, remedy=remedy) from None
     sums = found.get("sha256") if isinstance(found, dict) else None
     if not isinstance(sums, dict) or not all(
         isinstance(value, str) and Path(name).name == name for name, value in sums.items()
     ):
-        raise DataError("is not a list of checksums", path=path, remedy="delete it to do without")
+        raise DataError("is not a list of checksums", path=path, remedy=remedy)
     return sums

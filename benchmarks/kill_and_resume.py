@@ -2,9 +2,9 @@
 
     python benchmarks/kill_and_resume.py [--kills 20] [--sweep-kills 5] [--seed 0]
 
-A third of the kills of trainings, and of five at least, hit while a resume point is being written, which is
-seen by the half-written folder that they leave. The times in log.jsonl are the only thing left out of the
-comparison. Exit status 1 if any file of any run differs. Takes three minutes on one core.
+A third of the kills of trainings, and five at least, hit while a resume point is being written, which shows in
+the half-written folder that they leave. The times in log.jsonl are the only thing left out of the comparison.
+Exit status 1 if any file of any run differs. Takes five minutes on one core that has nothing else to do.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -60,11 +60,12 @@ def finish(argv: list[str], log: Path) -> None:
         sys.exit(f"{' '.join(argv)}\nended with status {status}:\n{log.read_text()}")
 
 
-def kill_when(child: int, moment: Callable[[], bool]) -> bool:
-    """Kill a child at a moment; False if it ended before."""
-    while not moment():
+def kill_at(child: int, due: float, out: Path, while_writing: bool) -> bool:
+    """Kill a child when it is due and, if asked for, writes a resume point; False if it ended before."""
+    while time.monotonic() < due or (while_writing and not half_written(out)):
         if os.waitpid(child, os.WNOHANG)[0]:
             return False
+        time.sleep(0.001)
     os.kill(child, signal.SIGKILL)
     return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
@@ -87,40 +88,108 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def half_written(out: Path) -> bool:
-    return any(out.rglob("resume/.step-*.partial"))
+    return any((out / "resume").glob(".step-*.partial"))
 
 
-def trial(name: str, argv: list[str], out: Path, expected: dict[str, str], moment, log: Path) -> dict:
-    """One kill and its resumption."""
+@dataclass(frozen=True)
+class Trial:
+    """One kill and what came of it."""
+
+    after: float
+    writing: bool
+    point: int | None
+    differing: list[str]
+
+
+def kill_and_resume(
+    argv: list[str], out: Path, expected: dict[str, str], log: Path, delay: float, while_writing: bool = False
+) -> Trial | None:
+    """Kill one command after `delay` seconds and give it again; None if it had ended before."""
     shutil.rmtree(out, ignore_errors=True)
     started = time.monotonic()
-    killed = kill_when(spawn(argv, log), moment)
+    if not kill_at(spawn(argv, log), started + delay, out, while_writing):
+        return None
     after = time.monotonic() - started
     writing = half_written(out)
-    points = sorted(int(path.name.split("-")[1]) for path in out.rglob("resume/step-*"))
-    finished = (out / "model.safetensors").exists()
-    if not finished:
+    points = [int(path.name.removeprefix("step-")) for path in out.rglob("resume/step-*")]
+    if (out / "model.safetensors").exists():
+        # Killed in its last moment: the same command says that the run is there, and tidies up.
+        os.waitpid(spawn(argv, log), 0)
+    else:
         finish(argv, log)
     found = contents(out)
     differing = sorted(k for k in expected.keys() | found.keys() if expected.get(k) != found.get(k))
-    return {
-        "what": name,
-        "killed": killed,
-        "after": after,
-        "writing": writing,
-        "point": points[-1] if points else "-",
-        "differing": differing,
-    }
+    return Trial(after, writing, max(points, default=None), differing)
 
 
-def report(results: list[dict]) -> None:
-    for number, result in enumerate(results, start=1):
-        same = "identical" if not result["differing"] else f"DIFFERS: {', '.join(result['differing'])}"
-        when = "while writing a point" if result["writing"] else ""
-        print(
-            f"{number:3} {result['what']:8} killed after {result['after']:5.2f} s, newest point "
-            f"{result['point']!s:>4}  {same}  {when}"
-        )
+def report(what: str, number: int, trial: Trial) -> None:
+    same = f"DIFFERS: {', '.join(trial.differing)}" if trial.differing else "identical"
+    when = ", while writing a point" if trial.writing else ""
+    print(
+        f"{number:3} {what} killed after {trial.after:.2f} s{when}, newest point {trial.point}: {same}", flush=True
+    )
+
+
+def kill_trainings(data: list[str], work: Path, kills: int, generator: random.Random) -> bool:
+    """Whether every killed training ended with the files of one that was not."""
+    out, log = work / "run", work / "log.txt"
+    budget = "--optimisation.steps 100 --optimisation.log_every 9 --optimisation.resume_every 4"
+    measured = "--optimisation.checkpoint_every 40 --evaluation.held_out 10 --evaluation.every 30"
+    command = [
+        "train",
+        "encoder",
+        *data,
+        *budget.split(),
+        *measured.split(),
+        "--variant",
+        "ssa",
+        "--out",
+        str(out),
+    ]
+    started = time.monotonic()
+    finish(command, log)
+    seconds = time.monotonic() - started
+    expected = contents(out)
+    print(f"a training of 100 steps takes {seconds:.1f} s; {len(expected)} files are compared", flush=True)
+    trials: list[Trial] = []
+    while len(trials) < kills:
+        missing = max(5, kills // 3) - sum(trial.writing for trial in trials)
+        while_writing = missing > 0 and (kills - len(trials) <= missing or generator.random() < 0.3)
+        delay = generator.uniform(0.02, 0.95) * seconds
+        trial = kill_and_resume(command, out, expected, log, delay, while_writing)
+        if trial is not None:
+            trials.append(trial)
+            report("training", len(trials), trial)
+    good = sum(not trial.differing for trial in trials)
+    writing = sum(trial.writing for trial in trials)
+    print(
+        f"{good} of {kills} killed trainings end with identical files; {writing} were killed while writing a point"
+    )
+    return good == kills
+
+
+def kill_sweeps(data: list[str], work: Path, kills: int, generator: random.Random) -> bool:
+    """Whether every killed sweep ended with the files of one that was not."""
+    out, log = work / "sweep", work / "log.txt"
+    budget = "--optimisation.steps 24 --optimisation.resume_every 3 --evaluation.held_out 10"
+    grid = "--variants softmax ssa --seeds 0 1 --limit 4"
+    command = ["sweep", *data, *budget.split(), *grid.split(), "--out", str(out)]
+    started = time.monotonic()
+    finish(command, log)
+    seconds = time.monotonic() - started
+    expected = contents(out)
+    print(
+        f"a sweep of 2 variants and 2 seeds takes {seconds:.1f} s; {len(expected)} files are compared", flush=True
+    )
+    trials: list[Trial] = []
+    while len(trials) < kills:
+        trial = kill_and_resume(command, out, expected, log, generator.uniform(0.02, 0.95) * seconds)
+        if trial is not None:
+            trials.append(trial)
+            report("sweep", len(trials), trial)
+    good = sum(not trial.differing for trial in trials)
+    print(f"{good} of {kills} killed sweeps end with identical files")
+    return good == kills
 
 
 def main() -> int:
@@ -132,75 +201,14 @@ def main() -> int:
     generator = random.Random(options.seed)
     with tempfile.TemporaryDirectory() as scratch:
         work = Path(scratch)
-        log = work / "log.txt"
         with open(work / "prepare.txt", "w") as quiet, contextlib.redirect_stderr(quiet):
             prepare([resource("data", "sample.csv.gz")], work / "all")
             lines = (work / "all" / "corpus.txt").read_text().splitlines(keepends=True)[:600]
             (work / "corpus.txt").write_text("".join(lines))
             train_tokenizer(work / "corpus.txt", work / "tokenizer", vocab_size=512)
         data = ["--corpus", str(work / "corpus.txt"), "--tokenizer", str(work / "tokenizer"), *TINY]
-
-        out = work / "run"
-        budget = [
-            "--optimisation.steps",
-            "250",
-            "--optimisation.log_every",
-            "9",
-            "--optimisation.resume_every",
-            "6",
-        ]
-        measured = [
-            "--optimisation.checkpoint_every",
-            "90",
-            "--evaluation.held_out",
-            "40",
-            "--evaluation.every",
-            "70",
-        ]
-        train = ["train", "encoder", *data, *budget, *measured, "--variant", "ssa", "--out", str(out)]
-        started = time.monotonic()
-        finish(train, log)
-        seconds = time.monotonic() - started
-        expected = contents(out)
-        print(f"a training of 120 steps takes {seconds:.1f} s; {len(expected)} files are compared")
-        wanted_writing = max(5, options.kills // 3) if options.kills >= 5 else 0
-        results: list[dict] = []
-        while len(results) < options.kills:
-            due = time.monotonic() + generator.uniform(0.02, 0.95) * seconds
-            writing_left = wanted_writing - sum(r["writing"] for r in results)
-            if options.kills - len(results) <= writing_left or generator.random() < 0.3:
-                moment = lambda: time.monotonic() >= due and half_written(out)  # noqa: B023, E731
-            else:
-                moment = lambda: time.monotonic() >= due  # noqa: B023, E731
-            result = trial("training", train, out, expected, moment, log)
-            if result["killed"]:
-                results.append(result)
-        report(results)
-        good = sum(not r["differing"] for r in results)
-        print(
-            f"{good} of {len(results)} killed trainings end with identical files; "
-            f"{sum(r['writing'] for r in results)} were killed while a resume point was being written"
-        )
-
-        out = work / "sweep"
-        grid = ["--variants", "softmax", "ssa", "--seeds", "0", "1", "--limit", "4", "--evaluation.held_out", "10"]
-        budget = ["--optimisation.steps", "40", "--optimisation.resume_every", "5"]
-        command = ["sweep", *data, *budget, *grid, "--out", str(out)]
-        started = time.monotonic()
-        finish(command, log)
-        seconds = time.monotonic() - started
-        expected = contents(out)
-        print(f"a sweep of 2 variants and 2 seeds takes {seconds:.1f} s; {len(expected)} files are compared")
-        swept: list[dict] = []
-        while len(swept) < options.sweep_kills:
-            due = time.monotonic() + generator.uniform(0.02, 0.95) * seconds
-            result = trial("sweep", command, out, expected, lambda: time.monotonic() >= due, log)  # noqa: B023
-            if result["killed"]:
-                swept.append(result)
-        report(swept)
-        same = sum(not r["differing"] for r in swept)
-        print(f"{same} of {len(swept)} killed sweeps end with identical files")
-    return 0 if good == len(results) and same == len(swept) else 1
+        good = kill_trainings(data, work, options.kills, generator)
+        return 0 if kill_sweeps(data, work, options.sweep_kills, generator) and good else 1
 
 
 if __name__ == "__main__":

@@ -25,7 +25,14 @@ from babyssa.probing import Suite, as_loaded, check_suite, compare, load_model, 
 from babyssa.probing.result_folders import read_result
 from babyssa.probing.scorers import METHODS
 from babyssa.training.run import TrainingRun
-from babyssa.training.run_folder import PROBE, is_finished, plain, refuse_another_run, refuse_difference
+from babyssa.training.run_folder import (
+    PROBE,
+    is_finished,
+    plain,
+    refuse_another_run,
+    refuse_difference,
+    remove_leftovers,
+)
 from babyssa.training.trainer import refuse_several_devices
 
 if TYPE_CHECKING:
@@ -199,6 +206,7 @@ def _run_cell(cell: Cell, settings: EncoderTraining, suite: Suite, probing: Prob
     run = None
     try:
         if is_finished(cell.folder):
+            remove_leftovers(cell.folder)
             verify_checksums(cell.folder)
             say("  trained already")
         else:

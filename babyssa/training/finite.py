@@ -55,5 +55,15 @@ def not_finite(trainer: BatchTrainer, what: str, value: float, step: int) -> Bab
     )
 
 
+def check_finite(trainer: BatchTrainer) -> None:
+    """Raise before a state is saved whose loss or weights are not finite; on a GPU no step before has looked."""
+    loss = trainer._tr_loss.item()
+    if not math.isfinite(loss):
+        raise not_finite(trainer, "loss", loss, trainer.state.global_step)
+    name = _first_not_finite((name, p.detach()) for name, p in trainer.model.named_parameters())
+    if name is not None:
+        raise not_finite(trainer, f"weight {name}", math.nan, trainer.state.global_step)
+
+
 def _first_not_finite(tensors) -> str | None:
     return next((name for name, tensor in tensors if not torch.isfinite(tensor).all()), None)

@@ -62,7 +62,7 @@ def plain(value: Any) -> Any:
 
 
 def refuse_earlier_run(out: Path, overwrite: bool) -> None:
-    """Raise OutputExistsError if `out` holds a finished run and `overwrite` is false. Changes nothing.
+    """Raise OutputExistsError if `out` holds a finished run and `overwrite` is false. Changes nothing of it.
 
     An unfinished run passes: it is gone on with if its settings are the same, which :func:`refuse_another_run`
     finds out when all of them are known.
@@ -70,6 +70,7 @@ def refuse_earlier_run(out: Path, overwrite: bool) -> None:
     out = Path(out)
     if (out / CONFIG).is_file() and not is_finished(out):
         return
+    remove_leftovers(out)
     refuse_to_overwrite(out, [CONFIG, LOG, WEIGHTS, "config.json", CHECKPOINTS], overwrite)
 
 
@@ -133,7 +134,13 @@ def finish_run(out: Path, model, tokenizer=None) -> None:
     """Save the model of a run that is trained, with the checksums of all its files, and mark it as finished."""
     out = Path(out)
     save_model(out, model, tokenizer, beside=(CONFIG, LOG))
-    shutil.rmtree(out / RESUME, ignore_errors=True)
+    remove_leftovers(out)
+
+
+def remove_leftovers(out: Path) -> None:
+    """Remove the resume points of a run that is finished, which a kill in its last moment leaves behind."""
+    if is_finished(out):
+        shutil.rmtree(Path(out) / RESUME, ignore_errors=True)
 
 
 def save_model(folder: Path, model, tokenizer=None, beside: Iterable[str] = ()) -> None:

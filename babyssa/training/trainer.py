@@ -21,7 +21,7 @@ from babyssa.console import say
 from babyssa.errors import ConfigError
 from babyssa.files import full_disk_named
 from babyssa.training.config import Optimisation
-from babyssa.training.finite import not_finite
+from babyssa.training.finite import check_finite, not_finite
 from babyssa.training.run_folder import CHECKPOINTS, LOG, save_model
 
 if TYPE_CHECKING:
@@ -115,8 +115,7 @@ class BatchTrainer(Trainer):
     # Trainer's own checkpoints are pickles, and lack what the log needs.
 
     def _save_checkpoint(self, model, trial) -> None:
-        if not math.isfinite(self._tr_loss.item()):
-            raise not_finite(self, "loss", self._tr_loss.item(), self.state.global_step)
+        check_finite(self)
         self.resume.save()
 
     def _load_from_checkpoint(self, resume_from_checkpoint, model=None) -> None:

@@ -82,6 +82,17 @@ def test_a_finished_run_leaves_no_resume_points_and_no_lock(uninterrupted):
     assert not [name for name in uninterrupted if "resume" in name or ".lock" in name or "partial" in name]
 
 
+def test_what_a_kill_in_the_last_moment_leaves_is_removed(settings, uninterrupted, contents, in_a_process):
+    def die_before_tidying():
+        babyssa.training.run_folder.remove_leftovers = lambda out: os.kill(os.getpid(), signal.SIGKILL)
+        train_encoder(settings)
+
+    assert in_a_process(die_before_tidying) == -signal.SIGKILL
+    with pytest.raises(OutputExistsError, match="already exists"):
+        train_encoder(settings)
+    assert contents(settings.out) == uninterrupted
+
+
 def test_the_newest_two_points_are_kept(settings, killed_at):
     killed_at(settings, 15)
     assert points(settings.out) == ["step-12", "step-8"]
