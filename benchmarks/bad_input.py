@@ -4,7 +4,7 @@
 
 Every case works on its own copy of a trained and probed model. "Lost" are files that were there before the
 command and are gone or changed after it. Exit status 1 if anything is lost, a traceback shows, or an exit
-status is not the one expected. Takes a minute on one core.
+status is not the one expected. Takes two minutes on one core.
 """
 
 from __future__ import annotations
@@ -144,22 +144,23 @@ class Table:
         before = hashes(folder)
         status, stdout, stderr = run(*command(folder), stdin=stdin)
         after = hashes(folder)
-        # A lock goes with its holder, and resume points with the end of the run that they were for.
+        # A lock goes with its holder; a run that goes on writes its own log.
+        own = (".lock", "log.jsonl")
         lost = sorted(
             str(path.relative_to(folder))
             for path in before
-            if before[path] != after.get(path) and not ({".lock", "resume"} & set(path.parts)) and expected
+            if before[path] != after.get(path) and path.name not in own and "resume" not in path.parts
         )
-        said = [
-            line for line in stderr.splitlines() if "error:" in line or "warning:" in line or "failed:" in line
-        ]
+        marked = ("error:", "warning:", "failed:")
+        said = [line for line in stderr.splitlines() if any(mark in line for mark in marked)]
         shown = (said or stdout.strip().splitlines() or stderr.strip().splitlines())[-1]
+        prepared = folder / "prepared" / "corpus.txt"
+        if prepared.exists():
+            shown = f"{len(prepared.read_bytes().splitlines())} sentences kept"
         shown = shown.replace(f"{folder}/", "").replace(str(folder), ".").replace("babyssa: error: ", "")
         self.rows.append((given, shown, status, ", ".join(lost) or "nothing"))
         if status != expected or lost or "Traceback" in stderr:
-            self.wrong.append(
-                f"{given}: exit status {status}, expected {expected}; lost {lost or 'nothing'}\n{stderr}"
-            )
+            self.wrong.append(f"{given}: exit status {status}, expected {expected}; lost {lost}\n{stderr}")
         shutil.rmtree(folder)
 
     def print(self) -> None:
@@ -250,15 +251,8 @@ def trainings(table: Table) -> None:
 
     table.case("an unfinished run with a broken config.yaml", 1, broken_config, training)
     table.case("a finished run, trained again", 1, lambda d: None, training)
-    fresh = ["--learning_rate", "1e30"]
-    table.case(
-        "a learning rate of 1e30",
-        1,
-        lambda d: shutil.rmtree(d / "run"),
-        lambda d: training(
-            d, f"--optimisation{fresh[0].replace('--', '.')}", fresh[1], "--optimisation.max_grad_norm", 0
-        ),
-    )
+    wild = ["--optimisation.learning_rate", "1e30", "--optimisation.max_grad_norm", 0]
+    table.case("a learning rate of 1e30", 1, lambda d: shutil.rmtree(d / "run"), lambda d: training(d, *wild))
     with contextlib.ExitStack() as stack:
 
         def lock(folder: Path) -> None:
