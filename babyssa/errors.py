@@ -86,6 +86,7 @@ class Stopped(BabySSAError):
 
     def __init__(self, what: str, *, signal: int, path: str | Path | None = None, remedy: str | None = None):
         super().__init__(what, path=path, remedy=remedy)
+        self.signal = signal
         self.exit_code = 128 + signal
 
 

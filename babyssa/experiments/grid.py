@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
-import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +32,7 @@ from babyssa.training.run_folder import (
     refuse_difference,
     remove_leftovers,
 )
+from babyssa.training.stopping import stopped_at_once
 from babyssa.training.trainer import refuse_several_devices
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def sweep(
     OutputExistsError
         If a cell's folder holds a run with other settings; names the first that differs.
     Stopped
-        If Ctrl-C or SIGTERM came while a cell was trained, or Ctrl-C at another time.
+        If Ctrl-C or SIGTERM came: what is done is saved, and the same call goes on from there.
     BusyError
         If another process sweeps into the same folder.
     BabySSAError
@@ -138,7 +138,10 @@ def sweep(
         for variant in dict.fromkeys(variants)
     ]
     corpus = sha256(corpus_file(settings.corpus))
-    with locked(settings.out, "a sweep"):
+    with (
+        locked(settings.out, "a sweep"),
+        stopped_at_once("the sweep", settings.out, "the same command goes on from there"),
+    ):
         tokenizer = settings.tokenizer or _sweep_tokenizer(settings, corpus)
         loaded_tokenizer = load_tokenizer(tokenizer)
         loaded_tokenizer.model_max_length = settings.size.max_length
@@ -150,17 +153,9 @@ def sweep(
                 _refuse_another_run(_cell_settings(settings, cell, tokenizer), facts, cell.folder)
                 _refuse_another_probe(cell.folder, suite, probing)
         done = []
-        try:
-            for number, cell in enumerate(cells, start=1):
-                say(f"{number}/{len(cells)}: {cell.folder}")
-                done.append(_run_cell(cell, _cell_settings(settings, cell, tokenizer), suite, probing))
-        except KeyboardInterrupt:
-            raise Stopped(
-                f"stopped with {len(done)} of {len(cells)} cells done",
-                signal=signal.SIGINT,
-                path=settings.out,
-                remedy="the same command goes on from there",
-            ) from None
+        for number, cell in enumerate(cells, start=1):
+            say(f"{number}/{len(cells)}: {cell.folder}")
+            done.append(_run_cell(cell, _cell_settings(settings, cell, tokenizer), suite, probing))
         return done, _compare(done, settings.out)
 
 

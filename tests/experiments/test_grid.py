@@ -2,13 +2,14 @@
 
 import dataclasses
 import json
+import signal
 
 import pytest
 
 from babyssa.data import train_tokenizer
 from babyssa.encoder import EncoderTraining, train_encoder
 from babyssa.encoder.config import EncoderSize, Evaluation
-from babyssa.errors import BabySSAError, BusyError, ConfigError, OutputExistsError
+from babyssa.errors import BabySSAError, BusyError, ConfigError, OutputExistsError, Stopped
 from babyssa.experiments.grid import Probing, sweep
 from babyssa.locks import locked
 from babyssa.training.config import Optimisation
@@ -179,12 +180,13 @@ def test_a_stopped_cell_goes_on_unless_its_settings_changed(settings, suite, mon
         settings, optimisation=dataclasses.replace(settings.optimisation, resume_every=1)
     )
 
-    def fail(self, *arguments):
-        raise KeyboardInterrupt
+    def interrupt(self, *arguments):
+        signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr("babyssa.training.run.finish_run", fail)
-    with pytest.raises(BabySSAError, match="0 of 1 cells done; the same command goes on"):
+    monkeypatch.setattr("babyssa.training.run.finish_run", interrupt)
+    with pytest.raises(Stopped, match=r"the sweep was stopped \(SIGTERM\); the same command goes on") as stopped:
         sweep(settings, ["softmax"], [0], Probing(suite))
+    assert stopped.value.exit_code == 143
     monkeypatch.undo()
     assert (settings.out / "softmax-0" / "resume" / "step-3").is_dir()
     other = dataclasses.replace(
