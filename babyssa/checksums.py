@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from babyssa.errors import DamageError, DataError
 from babyssa.files import read_json, sha256, write_json
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 CHECKSUMS = "checksums.json"
+
+
+def tensors_sha256(tensors: Mapping[str, Tensor]) -> str:
+    """Hash of names, types, shapes and values, the same in memory and from any file."""
+    import torch
+
+    digest = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
 def write_checksums(folder: Path, sums: Mapping[str, str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from babyssa.attention import register_checkpoint
-from babyssa.checksums import verify_checksums
+from babyssa.checksums import tensors_sha256, verify_checksums
 from babyssa.console import quiet_transformers
 from babyssa.data import tokenizer_sha256
 from babyssa.errors import BabySSAError, ConfigError, ModelError
@@ -150,12 +149,8 @@ def as_loaded(model: Any, *, name: str | None = None, device: str | torch.device
 
 
 def weights_sha256(model: nn.Module) -> str:
-    """Hash of a model's state dict: names, types, shapes and values, the same in memory and from any file."""
-    digest = hashlib.sha256()
-    for key, tensor in sorted(model.state_dict().items()):
-        digest.update(f"{key} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        digest.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()
+    """Hash of a model's state dict, the same in memory and from any file."""
+    return tensors_sha256(model.state_dict())
 
 
 @contextmanager

@@ -11,12 +11,13 @@ from torch.utils.data import Dataset, Sampler
 from transformers import PreTrainedModel, set_seed
 
 from babyssa.attention import scoring_config, scoring_settings
+from babyssa.checksums import tensors_sha256
 from babyssa.console import quiet_transformers, say
 from babyssa.errors import Stopped
 from babyssa.files import remove_partials, versions
 from babyssa.locks import locked
 from babyssa.training.config import Optimisation
-from babyssa.training.resume import ResumePoints, find_resume_point
+from babyssa.training.resume import ResumePoints, find_resume_point, own_tensors
 from babyssa.training.run_folder import (
     CHECKPOINTS,
     CONFIG,
@@ -38,6 +39,7 @@ from babyssa.training.trainer import (
     Measure,
     RunLog,
     device_name,
+    scoring_names,
     training_arguments,
 )
 
@@ -142,7 +144,12 @@ def run_training(
         If Ctrl-C or SIGTERM came: the step is finished and saved.
     """
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    facts = {**(facts or {}), "parameters": parameters, "device": device_name()}
+    facts = {
+        **(facts or {}),
+        "parameters": parameters,
+        "initial_weights_sha256": common_weights_sha256(model),
+        "device": device_name(),
+    }
     scoring = scoring_settings(scoring_config(settings.variant, **settings.scoring))
     out = Path(settings.out)
     with locked(out, "training"):
@@ -192,6 +199,12 @@ def run_training(
         seconds=clock["seconds"] - clock["measuring"],
         measured=measured,
     )
+
+
+def common_weights_sha256(model: PreTrainedModel) -> str:
+    """Hash of the weights but those of the scoring: of an untrained model the same for all variants of a seed."""
+    scoring = scoring_names(model)
+    return tensors_sha256({name: t for name, t in own_tensors(model).items() if name not in scoring})
 
 
 def _start(wanted: dict[str, Any], out: Path, overwrite: bool) -> Path | None:

@@ -133,13 +133,18 @@ class BatchTrainer(Trainer):
         """There is none: training is in float32 or bfloat16."""
 
     def get_decay_parameter_names(self, model) -> list[str]:
-        scoring = {
-            f"{name}.{parameter}"
-            for name, module in model.named_modules()
-            if isinstance(module, Scoring)
-            for parameter, _ in module.named_parameters()
-        }
+        scoring = scoring_names(model)
         return [name for name in super().get_decay_parameter_names(model) if name not in scoring]
+
+
+def scoring_names(model: nn.Module) -> set[str]:
+    """The names of the parameters that belong to a model's attention scoring."""
+    return {
+        f"{name}.{parameter}"
+        for name, module in model.named_modules()
+        if isinstance(module, Scoring)
+        for parameter, _ in module.named_parameters()
+    }
 
 
 class RunLog(TrainerCallback):

@@ -7,6 +7,7 @@ from babyssa.encoder import MaskedSentences, build_encoder, train_encoder
 from babyssa.encoder.config import EncoderSize, Evaluation, Masking
 from babyssa.training.config import Optimisation
 from babyssa.training.resume import own_tensors
+from babyssa.training.run_folder import read_settings
 
 VARIANTS = ("softmax", "ssa-1.5", "ssa-2", "ssa")
 
@@ -38,7 +39,7 @@ def test_variants_of_one_seed_start_from_the_same_common_weights(tokenizer):
     assert digest(other) != digest(models[0])
 
 
-def test_variants_of_one_seed_see_the_same_first_100_batches(settings, monkeypatch):
+def test_variants_of_one_seed_record_the_same_start_and_see_the_same_first_100_batches(settings, monkeypatch):
     seen = {}
     fetch = MaskedSentences.__getitems__
 
@@ -54,7 +55,10 @@ def test_variants_of_one_seed_see_the_same_first_100_batches(settings, monkeypat
         masking=Masking(patterns=2),
         evaluation=Evaluation(held_out=0),
     )
+    initial = set()
     for variant in VARIANTS:
-        train_encoder(dataclasses.replace(short, variant=variant), overwrite=True)
+        run = train_encoder(dataclasses.replace(short, variant=variant), overwrite=True)
+        initial.add(read_settings(run.folder)["facts"]["initial_weights_sha256"])
+    assert len(initial) == 1
     first = [digests[:100] for digests in seen.values()]
     assert len(set(first[0])) > 90 and all(digests == first[0] for digests in first)
