@@ -21,7 +21,7 @@ import typing
 from collections.abc import Callable
 from typing import NamedTuple
 
-from babyssa.errors import BabySSAError, ConfigError, nearest
+from babyssa.errors import BabySSAError, ConfigError, Stopped, describe, nearest
 
 
 class Command(NamedTuple):
@@ -73,22 +73,14 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("babyssa: interrupted", file=sys.stderr)
         return 130
+    except Stopped as stop:
+        print(f"babyssa: {describe(stop)}", file=sys.stderr)
+        return stop.exit_code
     except Exception as error:
         if debug:
             traceback.print_exc()
         print(f"babyssa: error: {describe(error)}", file=sys.stderr)
         return error.exit_code if isinstance(error, BabySSAError) else 1
-
-
-def describe(error: Exception) -> str:
-    """One line for any exception: what, where, remedy."""
-    if isinstance(error, BabySSAError):
-        return str(error)
-    if isinstance(error, OSError) and error.strerror:
-        where = f"{error.filename}: " if error.filename is not None else ""
-        return f"{where}{error.strerror}"
-    message = " ".join(str(error).split())
-    return f"{type(error).__name__}: {message}; run again with --debug for the traceback"
 
 
 def run(argv: list[str]) -> int:

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 import babyssa
-from babyssa.cli import COMMANDS, describe, main
-from babyssa.errors import BabySSAError, ConfigError, nearest
+from babyssa.cli import COMMANDS, main
+from babyssa.errors import BabySSAError, ConfigError, describe, nearest
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -81,6 +81,7 @@ def train_decoder(settings: DecoderTraining, *, overwrite: bool = False) -> Trai
         measure_every=settings.evaluation.every,
         tokenizer=tokenizer,
         facts={**facts, "tokenizer_sha256": tokenizer_sha256(tokenizer), "vocabulary": len(tokenizer)},
+        overwrite=overwrite,
         about=about,
     )
 

@@ -26,7 +26,7 @@ from babyssa.training.trainer import refuse_several_devices
 
 
 def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> TrainingRun:
-    """Train one encoder and write its run folder.
+    """Train one encoder and write its run folder, or go on with the run that was stopped in it.
 
     Parameters
     ----------
@@ -42,7 +42,11 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
     Raises
     ------
     OutputExistsError
-        If ``settings.out`` holds a run already.
+        If ``settings.out`` holds a finished run, or an unfinished one with other settings.
+    BusyError
+        If another process trains in ``settings.out``.
+    Stopped
+        If Ctrl-C or SIGTERM came: the run is saved, and the same call goes on with it.
     DataError, ModelError, ConfigError
         If corpus, tokenizer or settings cannot be used; the message says which and what to do.
     """
@@ -88,6 +92,7 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
         tokenizer=tokenizer,
         facts=facts,
         about=f"{len(sentences):,} sentences ({dropped} longer than {settings.size.max_length} tokens dropped)",
+        overwrite=overwrite,
     )
 
 

@@ -38,6 +38,8 @@ class Optimisation:
         Steps between two lines of log.jsonl.
     checkpoint_every : int
         Steps between two copies of the model, each a folder that can be probed; 0 writes none.
+    resume_every : int, optional
+        Steps between two saves of what the run goes on from if it is stopped; five minutes if not given.
     report_to : list of str
         Where Trainer reports besides log.jsonl: tensorboard, wandb.
     """
@@ -55,6 +57,7 @@ class Optimisation:
     max_grad_norm: float = 1.0
     log_every: int = 100
     checkpoint_every: int = 0
+    resume_every: int | None = None
     report_to: list[str] = field(default_factory=list)
 
     def __post_init__(self):
@@ -76,6 +79,8 @@ class Optimisation:
                 f"optimisation.warmup_fraction is {self.warmup_fraction} and warmup_steps {self.warmup_steps}",
                 remedy="a fraction between 0 and 1, and at least 0 steps",
             )
+        if self.resume_every is not None and self.resume_every < 1:
+            raise ConfigError(f"optimisation.resume_every is {self.resume_every}", remedy="it is at least 1")
         if self.log_every < 1 or self.checkpoint_every < 0:
             raise ConfigError(
                 f"optimisation.log_every is {self.log_every} and checkpoint_every {self.checkpoint_every}",
