@@ -13,6 +13,7 @@ from torch import nn
 from transformers import AutoModel
 
 from babyssa.attention import scorings
+from babyssa.checksums import verify_checksums
 from babyssa.console import progress, quiet_transformers
 from babyssa.errors import ConfigError, DataError, ModelError
 from babyssa.probing.statistics import t_interval
@@ -155,8 +156,8 @@ def load_run(folder: Path) -> Run:
 
     Raises
     ------
-    DataError, ModelError
-        If the folder holds no finished run on a synthetic task.
+    DataError, ModelError, DamageError
+        If the folder holds no finished run on a synthetic task, or one of its files has changed since.
     """
     folder = Path(folder)
     settings = read_settings(folder)
@@ -168,6 +169,7 @@ def load_run(folder: Path) -> Run:
         )
     if not is_finished(folder):
         raise ModelError("the run is not finished", path=folder, remedy="run its command again")
+    verify_checksums(folder)
     with quiet_transformers():
         model = AutoModel.from_pretrained(folder)
     if not isinstance(model, InContextTransformer):
