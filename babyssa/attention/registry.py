@@ -57,6 +57,12 @@ def scoring_config(variant: str, **changes: Any) -> Any:
     return dataclasses.replace(config, **changes)
 
 
+def scoring_changes(variant: str, changes: dict[str, Any], max_length: int) -> dict[str, Any]:
+    """`changes`, with the model's length where the variant has a `max_length` (CosFormer) and none is given."""
+    has_length = "max_length" in {field.name for field in dataclasses.fields(scoring_config(variant))}
+    return {**({"max_length": max_length} if has_length else {}), **changes}
+
+
 def scoring_name(config: Any) -> str:
     """The name under which the scoring of `config` is registered."""
     for name, scoring in SCORINGS.items():

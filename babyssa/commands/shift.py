@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from babyssa.synthetic.config import Shifts
+
 
 def shift(
     *runs: Path,
     out: Path,
-    scales: list[float] = (2.0, 3.0, 5.0, 10.0, 30.0),
-    lengths: list[int] = (100, 200),
-    deviant: float = 70.0,
-    sequences: int = 500,
-    seed: int = 0,
+    scales: list[float] = Shifts.scales,
+    lengths: list[int] = Shifts.lengths,
+    deviant: float = Shifts.deviant,
+    sequences: int = Shifts.sequences,
+    seed: int = Shifts.seed,
     overwrite: bool = False,
 ) -> None:
     """Test models of synthetic tasks under shift: scale, length, one deviant number.
@@ -44,11 +46,10 @@ def shift(
     babyssa shift runs/every/* --out shifts
     babyssa shift runs/linear/softmax-0 runs/linear/ssa-0 --scales 3 10 --lengths 100 --out shifts
     """
-    from babyssa.files import refuse_to_overwrite
-    from babyssa.synthetic import Shifts, measure_shifts, write_shifts
-    from babyssa.synthetic.shift_report import SUMMARY, summary
+    from babyssa.synthetic import measure_shifts, write_shifts
+    from babyssa.synthetic.shift_report import refuse_earlier_shifts, summary
 
-    refuse_to_overwrite(out, [SUMMARY], overwrite)
+    refuse_earlier_shifts(out, overwrite)
     results = measure_shifts(runs, Shifts(tuple(scales), tuple(lengths), deviant, sequences, seed))
     write_shifts(results, out, overwrite=overwrite)
     print(summary(results))

@@ -12,7 +12,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "babyssa.decoder.packing": ["PackedSequences", "ShuffledBatches", "StreamedSequences", "causal_tokenizer"],
         "babyssa.decoder.model": ["build_decoder"],
         "babyssa.decoder.training": ["train_decoder"],
-        "babyssa.decoder.perplexity": ["Perplexity", "perplexity"],
+        "babyssa.decoder.text_perplexity": ["Perplexity", "perplexity"],
         "babyssa.decoder.generation": ["generate"],
         "babyssa.decoder.harness": ["HarnessResult", "TaskResult", "evaluate"],
     },

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers import NemotronConfig, NemotronForCausalLM, PreTrainedModel
 
-from babyssa.attention import SoftmaxConfig, scoring_config, set_scoring
+from babyssa.attention import SoftmaxConfig, scoring_changes, scoring_config, set_scoring
 from babyssa.decoder.config import DecoderSize
 
 
@@ -39,7 +38,7 @@ def build_decoder(
     variant : str
         Attention scoring, such as "ssa-1.5".
     scoring : dict, optional
-        Parameters of the scoring that differ from the variant's; see :func:`decoder_scoring`.
+        Parameters of the scoring that differ from the variant's; CosFormer's max_length is the model's.
     seed : int
         Decides the initial weights; the global random state is left as it was.
 
@@ -48,7 +47,7 @@ def build_decoder(
     ConfigError
         For an unknown variant or parameter.
     """
-    chosen = scoring_config(variant, **decoder_scoring(size, variant, scoring))
+    chosen = scoring_config(variant, **scoring_changes(variant, scoring or {}, size.max_length))
     pad = tokenizer.pad_token_id
     config = NemotronConfig(
         vocab_size=len(tokenizer),
@@ -72,12 +71,6 @@ def build_decoder(
         torch.manual_seed(seed)
         model = NemotronForCausalLM(config)
     return model if isinstance(chosen, SoftmaxConfig) else set_scoring(model, chosen)
-
-
-def decoder_scoring(size: DecoderSize, variant: str, scoring: dict[str, Any] | None = None) -> dict[str, Any]:
-    """`scoring`, with the model's length where the variant has a `max_length` (CosFormer) and none is given."""
-    has_length = "max_length" in {field.name for field in dataclasses.fields(scoring_config(variant))}
-    return {**({"max_length": size.max_length} if has_length else {}), **(scoring or {})}
 
 
 def causal_lm_loss(model: nn.Module, batch: dict[str, Tensor]) -> Tensor:

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from babyssa.attention import scoring_config
+from babyssa.attention import scoring_changes, scoring_config
 from babyssa.console import progress, say
 from babyssa.data import load_tokenizer, read_documents, tokenizer_sha256, train_tokenizer
 from babyssa.data.corpus import corpus_file, held_out_places
 from babyssa.data.documents import is_text, shuffled
 from babyssa.decoder.config import DecoderEvaluation, DecoderTraining
-from babyssa.decoder.model import build_decoder, causal_lm_loss, decoder_scoring
+from babyssa.decoder.model import build_decoder, causal_lm_loss
 from babyssa.decoder.packing import (
     ConsecutiveBatches,
     Documents,
@@ -60,7 +60,7 @@ def train_decoder(settings: DecoderTraining, *, overwrite: bool = False) -> Trai
     refuse_several_devices()
     refuse_earlier_run(settings.out, overwrite)
     # Before the corpus is read: an unknown variant is the quickest thing to refuse.
-    scoring = decoder_scoring(settings.size, settings.variant, settings.scoring)
+    scoring = scoring_changes(settings.variant, settings.scoring, settings.size.max_length)
     scoring_config(settings.variant, **scoring)
     settings = dataclasses.replace(settings, scoring=scoring)
     tokenizer = _tokenizer(settings)
@@ -126,7 +126,7 @@ def _corpus(settings: DecoderTraining, tokenizer):
     refuse_tiny(len(training.ids), length, settings.corpus)
     dataset = PackedSequences(training.ids, length)
     facts = {
-        **({"corpus_sha256": sha256(corpus_file(settings.corpus))} if is_text(settings.corpus) else {}),
+        **_corpus_facts(settings),
         "training_documents": len(training),
         "training_tokens": len(training.ids),
         "training_sequences": len(dataset),
@@ -161,9 +161,22 @@ def _stream(settings: DecoderTraining, tokenizer):
     dataset[0]
     size = settings.optimisation
     batches = ConsecutiveBatches(size.steps * size.gradient_accumulation, size.batch_size)
-    facts = {"held_out_documents": len(held_out), "held_out_tokens": len(held_out.ids)}
+    facts = {
+        **_corpus_facts(settings),
+        "held_out_documents": len(held_out),
+        "held_out_tokens": len(held_out.ids),
+    }
     about = f"a stream in sequences of {settings.size.max_length} tokens"
     return dataset, batches, held_out.ids, facts, about
+
+
+def _corpus_facts(settings: DecoderTraining) -> dict[str, Any]:
+    """What tells one corpus from another: the hash of a file, or the name of a dataset that is no file."""
+    file = corpus_file(settings.corpus)
+    if not file.is_file():
+        return {"dataset": str(settings.corpus)}
+    # A stream may be too long to be read once more.
+    return {"corpus_bytes": file.stat().st_size} if settings.streaming else {"corpus_sha256": sha256(file)}
 
 
 def unigram_perplexity(training: np.ndarray, held_out: np.ndarray, vocabulary: int) -> float:
@@ -179,7 +192,7 @@ def _measurement(
 
     Raises what would be raised at the first measurement, before any training.
     """
-    from babyssa.decoder.perplexity import token_nats
+    from babyssa.decoder.text_perplexity import token_nats
     from babyssa.probing import as_loaded
 
     suite = evaluation.suite

@@ -146,7 +146,7 @@ def _check_weights_are_formed(loaded: LoadedModel) -> None:
 
 def _weights(loaded: LoadedModel, ids: list[int]) -> tuple[np.ndarray, ...]:
     inputs = torch.tensor([ids], device=loaded.device)
-    with evaluating(loaded.model), _forming_weights(loaded.model):
+    with evaluating(loaded.model), forming_weights(loaded.model):
         output = loaded.model(input_ids=inputs, attention_mask=torch.ones_like(inputs), output_attentions=True)
     layers = [layer for layer in getattr(output, "attentions", None) or () if layer is not None]
     if not layers:
@@ -158,7 +158,7 @@ def _weights(loaded: LoadedModel, ids: list[int]) -> tuple[np.ndarray, ...]:
 
 
 @contextmanager
-def _forming_weights(model: Any) -> Iterator[None]:
+def forming_weights(model: Any) -> Iterator[None]:
     """A stock model's eager attention within the block: its fused ones return no weights."""
     before = getattr(model.config, "_attn_implementation", None)
     if scorings(model) or before == "eager" or not attention_layers(model):

@@ -117,3 +117,35 @@ class SyntheticTraining:
     def numbers(self) -> int:
         """Numbers in a training sequence."""
         return 2 * self.length - 1 if self.task == "linear" else self.length
+
+
+@dataclass(frozen=True)
+class Shifts:
+    """Which shifts are measured, and on how much.
+
+    Parameters
+    ----------
+    scales : list of float
+        Standard deviations of the inputs and, of linear functions, in turn of the coefficients and of both.
+    lengths : list of int
+        Lengths of sequences, in numbers or, of linear functions, examples.
+    deviant : float
+        Absolute value of the one deviant input; 0 measures none.
+    sequences : int
+        Fresh sequences for each shift, the same for every model.
+    seed : int
+        Decides those sequences.
+    """
+
+    scales: tuple[float, ...] = (2.0, 3.0, 5.0, 10.0, 30.0)
+    lengths: tuple[int, ...] = (100, 200)
+    deviant: float = 70.0
+    sequences: int = 500
+    seed: int = 0
+
+    def __post_init__(self):
+        if self.sequences < 2 or self.seed < 0 or self.deviant < 0:
+            raise ConfigError(
+                f"sequences is {self.sequences}, seed {self.seed} and deviant {self.deviant}",
+                remedy="at least 2, 0 and 0",
+            )

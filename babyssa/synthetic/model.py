@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, GPT2Config, GPT2Model, GPT2PreTrainedModel
 from transformers.utils import ModelOutput
 
-from babyssa.attention import CosFormerConfig, SoftmaxConfig, register, scoring_config, set_scoring
+from babyssa.attention import SoftmaxConfig, register, scoring_changes, scoring_config, set_scoring
 from babyssa.errors import ConfigError, DataError
 from babyssa.synthetic.config import InContextSize
 
@@ -141,10 +141,7 @@ def build_transformer(
     ConfigError
         For an unknown variant or parameter, or a scoring for a model without attention.
     """
-    changes = dict(scoring or {})
-    chosen = scoring_config(variant, **changes)
-    if isinstance(chosen, CosFormerConfig) and "max_length" not in changes:
-        chosen = scoring_config(variant, **changes, max_length=size.max_numbers)
+    chosen = scoring_config(variant, **scoring_changes(variant, scoring or {}, size.max_numbers))
     config = InContextConfig(
         vocab_size=1,
         n_positions=size.max_numbers,

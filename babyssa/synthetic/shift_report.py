@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 
 from babyssa.attention.figures import draw_attention_maps
-from babyssa.files import atomic_write, refuse_to_overwrite
+from babyssa.files import atomic_write, refuse_to_overwrite, write_json
 from babyssa.palette import COLOURS, MARKERS
 from babyssa.probing.statistics import t_interval
-from babyssa.synthetic.shifts import BASELINE, IN_DISTRIBUTION, AttentionMap, ShiftResults
+from babyssa.synthetic.config import TASKS
+from babyssa.synthetic.shifts import BASELINE, CONTROL, IN_DISTRIBUTION, AttentionMap, ShiftResults
 from babyssa.synthetic.tasks import task_named
 
 if TYPE_CHECKING:
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 
 TABLES = ("runs", "positions", "models", "deviant_weights")
 SUMMARY = "shifts.md"
+PROVENANCE = "provenance.json"
+
+
+def refuse_earlier_shifts(out: Path, overwrite: bool) -> None:
+    """Raise OutputExistsError if `out` holds results already and `overwrite` is false."""
+    refuse_to_overwrite(out, [*(f"{table}.csv" for table in TABLES), SUMMARY, PROVENANCE], overwrite)
 
 
 def write_shifts(results: ShiftResults, out: Path, *, overwrite: bool = False) -> list[Path]:
@@ -39,13 +46,16 @@ def write_shifts(results: ShiftResults, out: Path, *, overwrite: bool = False) -
     for task, model in results.maps:
         name = f"{task}-map-{model.replace(', ', '-').replace(' ', '-')}.png"
         figures[name] = partial(draw_map, results.maps[task, model])
-    names = [f"{table}.csv" for table in TABLES] + [SUMMARY, *figures]
-    refuse_to_overwrite(out, names, overwrite)
+    names = [f"{table}.csv" for table in TABLES] + [SUMMARY, PROVENANCE, *figures]
+    refuse_earlier_shifts(out, overwrite)
+    for earlier in (figure for task in TASKS for figure in out.glob(f"{task}-*.png")):
+        earlier.unlink()
     for table in TABLES:
         with atomic_write(out / f"{table}.csv") as file:
             getattr(results, table).to_csv(file, index=False, float_format="%.6g")
     with atomic_write(out / SUMMARY) as file:
         file.write(summary(results) + "\n")
+    write_json(out / PROVENANCE, results.provenance)
     written = [out / name for name in names if not name.endswith(".png")]
     for name, draw in figures.items():
         figure = draw()
@@ -94,13 +104,13 @@ def _verdicts(of_task: pd.DataFrame, task: str) -> str:
     lines = []
     better = 1 if task != "linear" else -1
     for model, rows in of_task[of_task.blocks == "full"].groupby("model", sort=False):
-        rows = rows[(rows["shift"] != IN_DISTRIBUTION) & rows.difference.notna()]
+        rows = rows[~rows["shift"].isin((IN_DISTRIBUTION, CONTROL)) & rows.difference.notna()]
         if not len(rows):
             continue
-        if rows.seeds.max() < 2:
+        if rows.pairs.max() < 2:
             ahead = int((better * rows.difference > 0).sum())
             lines.append(
-                f"- {model}: one seed, so the variance between seeds is unknown; its value is the better one "
+                f"- {model}: one pair of seeds, so their variance is unknown; its value is the better one "
                 f"under {ahead} of {len(rows)} shifts."
             )
             continue
@@ -110,7 +120,7 @@ def _verdicts(of_task: pd.DataFrame, task: str) -> str:
         lines.append(
             f"- {model} against {BASELINE}, paired by seed: better under {_listed(wins)}, worse under "
             f"{_listed(losses)}, no difference established under the other {len(rows) - len(wins) - len(losses)} "
-            f"(95% t-interval over {rows.seeds.max()} seeds, each shift by itself)."
+            f"(95% t-interval over {rows.pairs.max()} pairs of seeds, each shift by itself)."
         )
     return "\n".join(lines)
 
@@ -171,7 +181,7 @@ def draw_deviant(results: ShiftResults, task: str) -> Figure | None:
         return None
     figure, (axes,) = _figure(1, width=1.0 + 0.45 * len(deviant))
     for offset, (name, rows) in enumerate(
-        [(IN_DISTRIBUTION, models[models["shift"] == IN_DISTRIBUTION]), (deviant["shift"].iloc[0], deviant)]
+        [(CONTROL, models[models["shift"] == CONTROL]), (deviant["shift"].iloc[0], deviant)]
     ):
         rows = rows.set_index("model").loc[list(deviant.model)]
         at = np.arange(len(rows)) + 0.2 * (offset - 0.5)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,76 +17,43 @@ from transformers import AutoModel
 from babyssa.attention import scorings
 from babyssa.checksums import verify_checksums
 from babyssa.console import progress, quiet_transformers
-from babyssa.errors import ConfigError, DataError, ModelError
+from babyssa.errors import DataError, ModelError
+from babyssa.files import versions
+from babyssa.probing.attention import forming_weights
+from babyssa.probing.models import weights_sha256
 from babyssa.probing.statistics import t_interval
 from babyssa.synthetic.baselines import baselines
+from babyssa.synthetic.config import Shifts
 from babyssa.synthetic.model import InContextTransformer
 from babyssa.synthetic.tasks import Sample, Shift, Task, task_named
 from babyssa.synthetic.training import EVALUATION_STREAM, predict
-from babyssa.training.run_folder import is_finished, read_settings
+from babyssa.training.run_folder import flat, is_finished, read_settings
 
 IN_DISTRIBUTION = "in distribution"
+# The sequences of the deviant, and the predictions after its place, with an ordinary number in that place.
+CONTROL = "without the deviant"
 BASELINE = "softmax"
 _RESAMPLES = 1000
-_BASELINE_SEQUENCES = 100
-_BASELINE_POSITIONS = 12
+# Least squares are fitted anew at every k of every sequence.
+BASELINE_SEQUENCES = 100
 _WEIGHT_SEQUENCES = 128
+# What may differ between the models of a task, and what does not make a model another one.
+_MODEL = ("variant", "scoring.", "size.blocks")
+_NOT_THE_MODEL = (
+    "out",
+    "seed",
+    "evaluate_every",
+    *(f"optimisation.{key}" for key in ("log_every", "checkpoint_every", "resume_every", "report_to")),
+)
 _RUN = ["task", "model", "variant", "blocks", "seed"]
 
 
 @dataclass(frozen=True)
-class Shifts:
-    """Which shifts are measured, and on how much.
-
-    Parameters
-    ----------
-    scales : list of float
-        Standard deviations of the inputs and, of linear functions, in turn of the coefficients and of both.
-    lengths : list of int
-        Lengths of sequences, in numbers or, of linear functions, examples.
-    deviant : float
-        Absolute value of the one deviant input; 0 measures none.
-    sequences : int
-        Fresh sequences for each shift, the same for every model.
-    seed : int
-        Decides those sequences.
-    """
-
-    scales: tuple[float, ...] = (2.0, 3.0, 5.0, 10.0, 30.0)
-    lengths: tuple[int, ...] = (100, 200)
-    deviant: float = 70.0
-    sequences: int = 500
-    seed: int = 0
-
-    def __post_init__(self):
-        if self.sequences < 2 or self.seed < 0 or self.deviant < 0:
-            raise ConfigError(
-                f"sequences is {self.sequences}, seed {self.seed} and deviant {self.deviant}",
-                remedy="at least 2, 0 and 0",
-            )
-
-    def of(self, task: Task) -> dict[str, Shift]:
-        """The shifts of a task by name, the training distribution first."""
-        shifts = {IN_DISTRIBUTION: Shift()}
-        for scale in self.scales:
-            shifts[f"inputs x {scale:g}"] = Shift(input_scale=scale)
-        if task.name == "linear":
-            for scale in self.scales:
-                shifts[f"coefficients x {scale:g}"] = Shift(coefficient_scale=scale)
-            for scale in self.scales:
-                shifts[f"both x {scale:g}"] = Shift(input_scale=scale, coefficient_scale=scale)
-        for length in self.lengths:
-            shifts[f"length {length}"] = Shift(length=length)
-        if self.deviant:
-            shifts[f"deviant {self.deviant:g}"] = Shift(deviant=self.deviant)
-        return shifts
-
-
-@dataclass(frozen=True)
 class Run:
-    """A trained model and what it was trained as."""
+    """A trained model and what it was trained as; `settings` are those of its config.yaml, by dotted key."""
 
     folder: Path
+    settings: dict[str, object]
     task: Task
     variant: str
     blocks: str
@@ -117,15 +86,17 @@ class ShiftResults:
     positions : DataFrame
         The same at each k, from 1: value, low, high.
     models : DataFrame
-        Over seeds: value, sd, low, high (95%, Student's t), last, seeds, difference to Softmax with the same
-        seed, difference_low, difference_high. Intervals are NaN where there is one seed, and
-        those of an accuracy end at 0 and 1.
+        Over seeds: value, sd, low, high (95%, Student's t), last, seeds; pairs, how many seeds Softmax with the
+        same blocks has too, and over them the mean difference to it, difference_low, difference_high.
+        Intervals are NaN where there is one seed or pair, and those of an accuracy end at 0 and 1.
     deviant_weights : DataFrame
         Attention weight on the deviant number by layer and head, mean over the queries after it, and
         `uniform`, what it were if every number before the query weighed the same.
     maps : dict
         By task and model: the attention weights on the first sequence with the deviant, where the model
         forms any.
+    provenance : dict
+        What the numbers come from: each run's folder and the hash of its weights, the shifts, the versions.
     """
 
     runs: pd.DataFrame
@@ -133,6 +104,7 @@ class ShiftResults:
     models: pd.DataFrame
     deviant_weights: pd.DataFrame
     maps: dict[tuple[str, str], AttentionMap]
+    provenance: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -149,6 +121,24 @@ class AttentionMap:
 
     values: np.ndarray
     layers: list[np.ndarray]
+
+
+def shifts_of(task: Task, chosen: Shifts) -> dict[str, Shift]:
+    """The shifts of a task by name, the training distribution first."""
+    shifts = {IN_DISTRIBUTION: Shift()}
+    for scale in chosen.scales:
+        shifts[f"inputs x {scale:g}"] = Shift(input_scale=scale)
+    if task.name == "linear":
+        for scale in chosen.scales:
+            shifts[f"coefficients x {scale:g}"] = Shift(coefficient_scale=scale)
+        for scale in chosen.scales:
+            shifts[f"both x {scale:g}"] = Shift(input_scale=scale, coefficient_scale=scale)
+    for length in chosen.lengths:
+        shifts[f"length {length}"] = Shift(length=length)
+    if chosen.deviant:
+        shifts[CONTROL] = Shift(deviant=chosen.deviant, control=True)
+        shifts[f"deviant {chosen.deviant:g}"] = Shift(deviant=chosen.deviant)
+    return shifts
 
 
 def load_run(folder: Path) -> Run:
@@ -176,6 +166,7 @@ def load_run(folder: Path) -> Run:
         raise ModelError(f"{type(model).__name__} does not read numbers", path=folder)
     return Run(
         folder=folder,
+        settings=flat(settings),
         task=task_named(settings["task"]),
         variant=settings["variant"],
         blocks=settings["size"]["blocks"],
@@ -210,26 +201,24 @@ def measure_shifts(folders: Sequence[Path], shifts: Shifts | None = None) -> Shi
         of_task = [run for run in runs if run.task.name == task_name]
         task, length = of_task[0].task, of_task[0].length
         simple = baselines(task, length)
-        conditions = shifts.of(task)
+        conditions = shifts_of(task, shifts)
         for name, shift in progress(conditions.items(), f"{task_name}: shifts", total=len(conditions)):
             generator = np.random.default_rng([shifts.seed, EVALUATION_STREAM, 1])
             sample = task.sample(generator, shifts.sequences, length, shift)
             for run in of_task:
                 values = task.measure(predict(run.model, task, sample), sample) / task.unit(shift)
                 _add(run.key, name, task, sample, values, summaries, positions)
-                if sample.deviant is not None:
+                if sample.deviant is not None and not shift.control:
                     weights += [{**run.key, **row} for row in deviant_weights(run.model, task, sample)]
-                    shown = attention_maps(run.model, torch.from_numpy(sample.values[:1]))
+                    shown = weights_of(run.model, torch.from_numpy(sample.values[:1]))
                     if shown is not None:
                         first = AttentionMap(sample.values[0], [layer[0] for layer in shown])
                         maps.setdefault((task_name, run.key["model"]), first)
-            fewer = _first(sample, _BASELINE_SEQUENCES)
-            ks = np.unique(np.linspace(0, sample.targets.shape[1] - 1, _BASELINE_POSITIONS).astype(int))
+            fewer = _first(sample, BASELINE_SEQUENCES)
             for baseline, predictions in simple.items():
-                part = _at(fewer, ks)
-                values = task.measure(predictions(fewer, ks), part) / task.unit(shift)
+                values = task.measure(predictions(fewer), fewer) / task.unit(shift)
                 key = {"task": task_name, "model": baseline, "variant": baseline, "blocks": "baseline", "seed": 0}
-                _add(key, name, task, part, values, summaries, positions, ks)
+                _add(key, name, task, fewer, values, summaries, positions)
     table = pd.DataFrame(summaries)
     return ShiftResults(
         runs=table,
@@ -237,6 +226,14 @@ def measure_shifts(folders: Sequence[Path], shifts: Shifts | None = None) -> Shi
         models=_over_seeds(table),
         deviant_weights=pd.DataFrame(weights, columns=[*_RUN, "layer", "head", "weight", "uniform"]),
         maps=maps,
+        provenance={
+            "runs": [
+                {**run.key, "folder": str(run.folder), "model_sha256": weights_sha256(run.model)} for run in runs
+            ],
+            "shifts": dataclasses.asdict(shifts),
+            "baseline_sequences": BASELINE_SEQUENCES,
+            "versions": versions(),
+        },
     )
 
 
@@ -246,7 +243,7 @@ def deviant_weights(model: nn.Module, task: Task, sample: Sample) -> list[dict[s
     Returns nothing for a model that forms no attention weights.
     """
     sample = _first(sample, _WEIGHT_SEQUENCES)
-    attentions = attention_maps(model, torch.from_numpy(sample.values))
+    attentions = weights_of(model, torch.from_numpy(sample.values))
     if attentions is None:
         return []
     place = sample.deviant * task.numbers_per_example
@@ -262,14 +259,11 @@ def deviant_weights(model: nn.Module, task: Task, sample: Sample) -> list[dict[s
     return rows
 
 
-def attention_maps(model: nn.Module, values: torch.Tensor) -> list[np.ndarray] | None:
+def weights_of(model: nn.Module, values: torch.Tensor) -> list[np.ndarray] | None:
     """Attention weights of each layer, (batch, heads, query, key); None where the model forms none."""
     if model.config.blocks == "feed-forward" or not all(s.forms_weights for s in scorings(model).values()):
         return None
-    if not scorings(model):
-        # Stock attention returns its weights only when it is not fused.
-        model.set_attn_implementation("eager")
-    with torch.inference_mode():
+    with torch.inference_mode(), forming_weights(model):
         attentions = model(values=values, output_attentions=True).attentions
     return [layer.float().numpy() for layer in attentions]
 
@@ -282,11 +276,10 @@ def _refuse(runs: Sequence[Run], shifts: Shifts) -> None:
             raise DataError(
                 f"the same model and seed as {other.folder}", path=run.folder, remedy="leave one of the two out"
             )
-    lengths = {(run.task.name, run.length) for run in runs}
-    if len(lengths) > len({name for name, _ in lengths}):
-        raise DataError(
-            f"runs of different training lengths: {sorted(lengths)}", remedy="compare one length at a time"
-        )
+    first: dict[str, Run] = {}
+    for run in runs:
+        _refuse_other_settings(first.setdefault(run.task.name, run), run, _MODEL)
+        _refuse_other_settings(next(r for r in runs if r.key | {"seed": 0} == run.key | {"seed": 0}), run, ())
     for run in runs:
         most = run.model.config.n_positions
         for length in shifts.lengths:
@@ -299,22 +292,32 @@ def _refuse(runs: Sequence[Run], shifts: Shifts) -> None:
                 )
 
 
-def _add(key, name, task, sample, values, summaries, positions, ks: np.ndarray | None = None) -> None:
+def _refuse_other_settings(one: Run, other: Run, may_differ: tuple[str, ...]) -> None:
+    """Raise DataError if two runs differ in more than their seed and what `may_differ`, naming it."""
+    for key in dict.fromkeys([*one.settings, *other.settings]):
+        if key in _NOT_THE_MODEL or key.startswith(("facts.", "versions.", *may_differ)):
+            continue
+        if one.settings.get(key) != other.settings.get(key):
+            raise DataError(
+                f"{key} is {other.settings.get(key)!r}, and {one.settings.get(key)!r} in {one.folder}",
+                path=other.folder,
+                remedy="compare runs that differ in scoring, blocks and seed alone",
+            )
+
+
+def _add(key, name, task, sample, values, summaries, positions) -> None:
     """One row for a run under a shift, and one for each k."""
-    ks = np.arange(values.shape[1]) if ks is None else ks
-    value, by_k, (low, high), (lows, highs) = _estimate(task, sample, values, ks)
+    value, by_k, (low, high), (lows, highs) = _estimate(task, sample, values)
     last = by_k[~np.isnan(by_k)][-1]
     summaries.append(
         {**key, "shift": name, "value": value, "low": low, "high": high, "last": last, "n": len(values)}
     )
-    for k, *estimate in zip(ks, by_k, lows, highs, strict=True):
-        if not np.isnan(estimate[0]):
-            positions.append(
-                {**key, "shift": name, "k": k + 1, **dict(zip(("value", "low", "high"), estimate, strict=True))}
-            )
+    for k, (at_k, k_low, k_high) in enumerate(zip(by_k, lows, highs, strict=True), start=1):
+        if not np.isnan(at_k):
+            positions.append({**key, "shift": name, "k": k, "value": at_k, "low": k_low, "high": k_high})
 
 
-def _estimate(task: Task, sample: Sample, values: np.ndarray, ks: np.ndarray):
+def _estimate(task: Task, sample: Sample, values: np.ndarray):
     """Mean over k and value at each k, each with its 95% bootstrap interval over sequences.
 
     With a deviant number, only predictions after it count. The mean leaves out what no context can tell.
@@ -335,7 +338,7 @@ def _estimate(task: Task, sample: Sample, values: np.ndarray, ks: np.ndarray):
     by_k = np.mean(by_k, axis=0)
     # A k without one of the classes has no value, and a resample without one does not count at this k.
     known = ~np.isnan(by_k[0])
-    overall = np.nanmean(by_k[:, known & (ks >= task.first_determined)], axis=1)
+    overall = np.nanmean(by_k[:, known & (np.arange(len(known)) >= task.first_determined)], axis=1)
     lows, highs = np.full((2, values.shape[1]), np.nan)
     lows[known], highs[known] = np.nanquantile(by_k[1:, known], [0.025, 0.975], axis=0)
     return overall[0], by_k[0], np.quantile(overall[1:], [0.025, 0.975]), (lows, highs)
@@ -362,6 +365,7 @@ def _over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
                 "blocks": blocks,
                 "shift": shift,
                 "seeds": len(of_model),
+                "pairs": 0 if is_base else len(differences),
                 "value": of_model.value.mean(),
                 "sd": of_model.value.std(ddof=1) if len(of_model) > 1 else np.nan,
                 "low": low,
@@ -382,9 +386,3 @@ def _interval(values) -> tuple[float, float]:
 def _first(sample: Sample, count: int) -> Sample:
     deviant = None if sample.deviant is None else sample.deviant[:count]
     return Sample(sample.values[:count], sample.targets[:count], sample.weights[:count], deviant)
-
-
-def _at(sample: Sample, ks: np.ndarray) -> Sample:
-    """The predictions of a sample at some ks only, with the deviant's place counted among those."""
-    deviant = None if sample.deviant is None else np.searchsorted(ks, sample.deviant, side="right") - 1
-    return Sample(sample.values, sample.targets[:, ks], sample.weights[:, ks], deviant)

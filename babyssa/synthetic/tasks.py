@@ -18,24 +18,27 @@ from babyssa.errors import ConfigError, nearest
 
 @dataclass(frozen=True)
 class Shift:
-    """How data differ from a training distribution in which everything is N(0, 1).
+    """How data differ from the training distribution, in which every number has the size of one from N(0, 1).
 
     Parameters
     ----------
     input_scale : float
-        Standard deviation of the inputs x.
+        Scale of the inputs x: their sizes are those of N(0, scale^2).
     coefficient_scale : float
         Standard deviation of the coefficients a and b of a linear function; quantifiers have none.
     length : int, optional
         Numbers (or examples) of a sequence; the training length without it.
     deviant : float, optional
         Absolute value that one input of each sequence takes.
+    control : bool
+        The same sequences as with a deviant, and the same predictions counted, but the input keeps its value.
     """
 
     input_scale: float = 1.0
     coefficient_scale: float = 1.0
     length: int | None = None
     deviant: float | None = None
+    control: bool = False
 
     def __post_init__(self):
         if self.input_scale <= 0 or self.coefficient_scale <= 0:
@@ -138,7 +141,8 @@ class Quantifier(Task):
         if shift.deviant is not None:
             # Of a number that changes no label: what is tested is whether the others are still seen.
             deviant = np.where(negative, -1.0, generator.random((sequences, length))).argmax(axis=1)
-            size[np.arange(sequences), deviant] = shift.deviant
+            if not shift.control:
+                size[np.arange(sequences), deviant] = shift.deviant
             negative[np.arange(sequences), deviant] = place == deviant
         values = np.where(negative, -size, size) * self.sign
         intact = (at < place[:, None]).astype(np.float32)
@@ -173,10 +177,10 @@ class Some(Quantifier):
 
 
 class LinearFunction(Task):
-    """f(x_k) = a x_k + b from the examples before it; squared error."""
+    """f(x_k) = a x_k + b from the examples before it; squared error, in units of the variance of y."""
 
     name = "linear"
-    metric = "squared error"
+    metric = "relative squared error"
     numbers_per_example = 2
     first_determined = 2
 
@@ -187,7 +191,8 @@ class LinearFunction(Task):
         deviant = None
         if shift.deviant is not None:
             place = generator.integers(0, length - 1, sequences)
-            x[np.arange(sequences), place] = shift.deviant
+            if not shift.control:
+                x[np.arange(sequences), place] = shift.deviant
             deviant = place
         y = a * x + b
         values = np.stack([x, y], axis=2).reshape(sequences, 2 * length)[:, :-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset, Sampler
 
-from babyssa.attention import scoring_config
+from babyssa.attention import scoring_changes
 from babyssa.synthetic.config import SyntheticTraining
 from babyssa.synthetic.model import build_transformer
 from babyssa.synthetic.tasks import Sample, Shift, Task, task_named
@@ -74,7 +75,8 @@ def train_synthetic(settings: SyntheticTraining, *, overwrite: bool = False) -> 
     """
     refuse_several_devices()
     refuse_earlier_run(settings.out, overwrite)
-    scoring_config(settings.variant, **settings.scoring)
+    scoring = scoring_changes(settings.variant, settings.scoring, settings.size.max_numbers)
+    settings = dataclasses.replace(settings, scoring=scoring)
     task = task_named(settings.task)
     model = build_transformer(
         settings.size, variant=settings.variant, scoring=settings.scoring, seed=settings.seed
@@ -85,7 +87,7 @@ def train_synthetic(settings: SyntheticTraining, *, overwrite: bool = False) -> 
         settings,
         model,
         dataset=SampledBatches(task, optimisation.batch_size, settings.length, settings.seed),
-        batches=BatchNumbers(optimisation.steps),
+        batches=BatchNumbers(optimisation.steps * optimisation.gradient_accumulation),
         loss=_loss(task),
         measure=_measurement(task, settings),
         measure_every=settings.evaluate_every,
@@ -119,14 +121,15 @@ def _loss(task: Task) -> Callable[[nn.Module, dict[str, Tensor]], Tensor]:
 
 
 def _measurement(task: Task, settings: SyntheticTraining) -> Callable[[Any], dict[str, float]]:
-    """The mean metric over all positions, and at the last, on sequences that training never sees."""
+    """The metric as :func:`measure_shifts` has it, mean over k and at the last, on sequences never trained on."""
     generator = np.random.default_rng([settings.seed, EVALUATION_STREAM])
     sample = task.sample(generator, 1024, settings.length, Shift())
     name = task.metric.replace(" ", "_")
 
     def measure(model) -> dict[str, float]:
-        values = task.measure(predict(model, task, sample), sample)
+        values = task.measure(predict(model, task, sample), sample) / task.unit(Shift())
         by_position = np.mean([np.average(values, axis=0, weights=g) for g in task.groups(sample)], axis=0)
-        return {name: float(by_position.mean()), f"{name}_at_{settings.length}": float(by_position[-1])}
+        mean = by_position[task.first_determined :].mean()
+        return {name: float(mean), f"{name}_at_{settings.length}": float(by_position[-1])}
 
     return measure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from babyssa.errors import ConfigError
@@ -72,8 +73,16 @@ class Optimisation:
                 f"optimisation.epochs is {self.epochs} and optimisation.steps {self.steps}",
                 remedy="both are above 0",
             )
-        if self.learning_rate <= 0:
+        if not 0 < self.learning_rate < math.inf:
             raise ConfigError(f"optimisation.learning_rate is {self.learning_rate}", remedy="it is above 0")
+        for key in ("weight_decay", "max_grad_norm"):
+            if not 0 <= getattr(self, key) < math.inf:
+                raise ConfigError(f"optimisation.{key} is {getattr(self, key)}", remedy="it is at least 0")
+        for key in ("beta1", "beta2"):
+            if not 0 <= getattr(self, key) < 1:
+                raise ConfigError(
+                    f"optimisation.{key} is {getattr(self, key)}", remedy="it is at least 0 and below 1"
+                )
         if not 0 <= self.warmup_fraction <= 1 or (self.warmup_steps is not None and self.warmup_steps < 0):
             raise ConfigError(
                 f"optimisation.warmup_fraction is {self.warmup_fraction} and warmup_steps {self.warmup_steps}",

@@ -28,6 +28,7 @@ from babyssa.training.run_folder import (
     plain,
     read_settings,
     refuse_another_run,
+    refuse_earlier_run,
     start_run,
 )
 from babyssa.training.stopping import stop_requests
@@ -167,7 +168,7 @@ def run_training(
             curve = LearningCurve(log, measure, measure_every)
             trainer.add_callback(log)
             trainer.add_callback(curve)
-            trainer.add_callback(Checkpoints(out, tokenizer, settings.optimisation.checkpoint_every))
+            trainer.add_callback(Checkpoints(trainer, out, tokenizer, settings.optimisation.checkpoint_every))
             with stop_requests() as stop:
                 resume = ResumePoints(out, log, settings.optimisation.resume_every, stop, point)
                 resume.attach(trainer)
@@ -184,7 +185,7 @@ def run_training(
                     f"stopped after step {done} of {steps} ({signal.Signals(stop.signal).name})",
                     signal=stop.signal,
                     path=out,
-                    remedy="the same command goes on from there",
+                    remedy=f"the same command goes on from there{', without --overwrite' if overwrite else ''}",
                 )
             clock = log.clock()
             measured = curve.measure_now(model, done)
@@ -209,6 +210,8 @@ def common_weights_sha256(model: PreTrainedModel) -> str:
 
 def _start(wanted: dict[str, Any], out: Path, overwrite: bool) -> Path | None:
     """Make the run folder ready; the resume point to go on from, if there is one."""
+    # Again, now that no other process can finish a run in between.
+    refuse_earlier_run(out, overwrite)
     remove_partials(out)
     unfinished = (out / CONFIG).is_file() and not is_finished(out)
     # Where nothing but a config was written, there is nothing to lose.

@@ -262,6 +262,8 @@ class Checkpoints(TrainerCallback):
 
     Parameters
     ----------
+    trainer : BatchTrainer
+        Trains the model; a state that is not finite is not saved but raised.
     out : Path
         The run folder.
     tokenizer : PreTrainedTokenizerBase
@@ -270,13 +272,15 @@ class Checkpoints(TrainerCallback):
         Steps between two checkpoints; 0 saves none.
     """
 
-    def __init__(self, out: Path, tokenizer: Any, every: int):
+    def __init__(self, trainer: BatchTrainer, out: Path, tokenizer: Any, every: int):
+        self.trainer = trainer
         self.folder = Path(out) / CHECKPOINTS
         self.tokenizer = tokenizer
         self.every = every
 
     def on_step_end(self, args, state, control, model, **kwargs):
         if self.every and state.global_step % self.every == 0:
+            check_finite(self.trainer)
             save_model(self.folder / f"step-{state.global_step}", model, self.tokenizer)
 
 

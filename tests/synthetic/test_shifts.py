@@ -1,16 +1,18 @@
 """Shift results: computed from the same sequences for every model, and what their tables say."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-from babyssa.errors import DataError, ModelError
-from babyssa.synthetic import Shift, Shifts, load_run, measure_shifts, write_shifts
+from babyssa.errors import DataError, ModelError, OutputExistsError
+from babyssa.synthetic import Shift, Shifts, load_run, measure_shifts, train_synthetic, write_shifts
 from babyssa.synthetic.shift_report import summary
-from babyssa.synthetic.shifts import IN_DISTRIBUTION, attention_maps, deviant_weights
+from babyssa.synthetic.shifts import CONTROL, IN_DISTRIBUTION, deviant_weights, weights_of
+from babyssa.training.config import Optimisation
 
 SMALL = Shifts(scales=(3.0, 30.0), lengths=(12,), sequences=60)
 
@@ -22,7 +24,7 @@ def results(runs):
 
 def test_every_model_meets_every_shift(results):
     counts = results.runs[results.runs.blocks == "full"].groupby(["task", "model", "seed"])["shift"].nunique()
-    assert counts.loc["every"].eq(5).all() and counts.loc["linear"].eq(9).all()
+    assert counts.loc["every"].eq(6).all() and counts.loc["linear"].eq(10).all()
     assert {"least squares", "mean of y", "logistic regression"} <= set(results.runs.model)
 
 
@@ -54,6 +56,8 @@ def test_with_a_deviant_only_predictions_after_it_count(results):
     positions = results.positions
     first = positions[(positions["shift"] == "deviant 70") & (positions.blocks == "full")].groupby("task").k.min()
     assert (first > 1).all()
+    controls = results.runs[results.runs["shift"] == CONTROL]
+    assert len(controls) == len(results.runs[results.runs["shift"] == "deviant 70"])
     assert positions[positions["shift"] == IN_DISTRIBUTION].k.min() == 1
 
 
@@ -75,7 +79,7 @@ def test_intervals_over_seeds_are_those_of_student(results):
 def test_the_deviant_weight_is_what_attention_gives_it(runs):
     run = load_run(runs[2])
     sample = run.task.sample(np.random.default_rng(0), 8, 6, Shift(deviant=70.0))
-    maps = attention_maps(run.model, torch.from_numpy(sample.values))
+    maps = weights_of(run.model, torch.from_numpy(sample.values))
     weights = [
         maps[1][row, 0, query, place] for row, place in enumerate(sample.deviant) for query in range(place + 1, 6)
     ]
@@ -94,9 +98,52 @@ def test_the_files_and_the_verdict(results, tmp_path):
     assert {path.name for path in written} >= {"runs.csv", "models.csv", "shifts.md", "every-scale.png"}
     assert (tmp_path / "linear-length.png").read_bytes().startswith(b"\x89PNG")
     text = summary(results)
-    assert "linear: one seed, so the variance between seeds is unknown" in text
+    assert "linear: one pair of seeds, so their variance is unknown" in text
     assert "ssa against softmax, paired by seed" in text
     assert len(pd.read_csv(tmp_path / "runs.csv")) == len(results.runs)
+    provenance = json.loads((tmp_path / "provenance.json").read_text())
+    assert len(provenance["runs"]) == 6 and len(provenance["runs"][0]["model_sha256"]) == 64
+    assert provenance["shifts"]["sequences"] == 60 and "torch" in provenance["versions"]
+
+
+def test_overwriting_leaves_no_figure_of_other_results(results, tmp_path):
+    write_shifts(results, tmp_path)
+    less = dataclasses.replace(results, maps={})
+    with pytest.raises(OutputExistsError):
+        write_shifts(less, tmp_path)
+    assert list(tmp_path.glob("every-map-*.png"))
+    write_shifts(less, tmp_path, overwrite=True)
+    assert not list(tmp_path.glob("*-map-*.png")) and (tmp_path / "every-scale.png").exists()
+
+
+def test_a_pair_of_seeds_is_no_interval(runs):
+    results = measure_shifts([runs[0], runs[2], runs[3]], dataclasses.replace(SMALL, scales=(3.0,), lengths=()))
+    ssa = results.models.query("model == 'ssa' and shift == 'inputs x 3'").iloc[0]
+    assert (ssa.seeds, ssa.pairs) == (2, 1) and ssa.low < ssa.high and np.isnan(ssa.difference_low)
+    assert "ssa: one pair of seeds" in summary(results)
+
+
+@pytest.mark.parametrize(
+    "changes, says",
+    [
+        ({"optimisation": Optimisation(batch_size=8, steps=3, learning_rate=1e-3)}, "steps is 3, and 2 in"),
+        ({"length": 5}, "length is 5, and 6 in"),
+        ({"scoring": {"n": 3.0}}, r"scoring\.n is 3.0, and 1.5 in"),
+    ],
+)
+def test_runs_of_other_settings_are_not_seeds_of_one_model(changes, says, runs, settings):
+    other = train_synthetic(
+        settings(
+            **{
+                "variant": "ssa",
+                "seed": 2,
+                "optimisation": Optimisation(batch_size=8, steps=2, learning_rate=1e-3),
+                **changes,
+            }
+        )
+    )
+    with pytest.raises(DataError, match=says):
+        measure_shifts([runs[2], other.folder], SMALL)
 
 
 def test_a_difference_is_established_only_where_the_interval_says_so(results):

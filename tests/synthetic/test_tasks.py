@@ -80,6 +80,21 @@ def test_a_deviant_number_changes_no_answer(task):
     assert not decided.any() and (deviants == (70 if task == "every" else -70)).mean() > 0.99
 
 
+@pytest.mark.parametrize("task", ["every", "some", "linear"])
+def test_the_control_of_a_deviant_is_the_same_but_for_that_number(task):
+    deviant, control = draw(task, deviant=70.0), draw(task, deviant=70.0, control=True)
+    assert (deviant.deviant == control.deviant).all()
+    step = 2 if task == "linear" else 1
+    numbers = np.arange(deviant.values.shape[1])
+    other = numbers != deviant.deviant[:, None] * step
+    if task == "linear":
+        other &= numbers != deviant.deviant[:, None] * step + 1  # its f(x) changes with it
+    else:
+        assert (deviant.targets == control.targets).all()
+    assert (deviant.values == control.values)[other].all()
+    assert np.abs(control.values[~other]).max() < 30
+
+
 def test_linear_functions_are_linear():
     sample = draw("linear", length=10, coefficient_scale=2.0, input_scale=3.0)
     x, y = sample.values[:, ::2].astype(float), sample.targets.astype(float)

@@ -30,7 +30,7 @@ def test_a_run_folder_has_what_every_run_has(task, settings):
     assert stored["kind"] == "synthetic" and stored["task"] == task and stored["scoring"]["n"] == 1.5
     lines = [json.loads(line) for line in (run.folder / "log.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines if "loss" in line] == [2, 4]
-    metric = "squared_error" if task == "linear" else "accuracy"
+    metric = "relative_squared_error" if task == "linear" else "accuracy"
     assert [line["step"] for line in lines if metric in line] == [2, 4]
     assert run.measured[metric] == lines[-1][metric]
 
@@ -101,6 +101,19 @@ def test_an_unknown_variant_costs_nothing_and_a_finished_run_is_kept(settings, t
     with pytest.raises(OutputExistsError):
         train_synthetic(settings(seed=1))
     assert (run.folder / "model.safetensors").read_bytes() == before
+
+
+def test_every_batch_of_an_accumulated_step_is_fresh(settings, monkeypatch):
+    drawn = []
+    fetch = SampledBatches.__getitems__
+    monkeypatch.setattr(SampledBatches, "__getitems__", lambda self, n: drawn.extend(n) or fetch(self, n))
+    train_synthetic(settings(optimisation=Optimisation(batch_size=2, steps=3, gradient_accumulation=2)))
+    assert drawn == [0, 1, 2, 3, 4, 5]
+
+
+def test_config_says_how_far_cosformer_reaches(settings):
+    run = train_synthetic(settings(variant="cosformer"))
+    assert yaml.safe_load((run.folder / "config.yaml").read_text())["scoring"] == {"max_length": 24}
 
 
 @pytest.mark.parametrize("recipe", ["mini", "mini-linear", "paper"])

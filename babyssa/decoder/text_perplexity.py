@@ -25,6 +25,7 @@ from babyssa.files import read_yaml
 from babyssa.probing.encoding import start_id
 from babyssa.probing.models import LoadedModel, as_loaded
 from babyssa.probing.scorers import Engine, Question, score
+from babyssa.training.run_folder import CHECKPOINTS, CONFIG
 
 _TOKENS_PER_CHUNK = 2**16
 _LONGEST_WINDOW = 1024
@@ -274,6 +275,9 @@ def _exp(nats: float) -> float:
 
 def _trained_layout(loaded: LoadedModel) -> Layout:
     """How documents stood in the text that a run folder's model was trained on; "file" if it does not say."""
-    path = Path(loaded.name) / "config.yaml"
+    folder = Path(loaded.name)
+    if folder.parent.name == CHECKPOINTS:
+        folder = folder.parent.parent
+    path = folder / CONFIG
     recorded = read_yaml(path).values if path.is_file() else {}
     return recorded["documents"] if recorded.get("documents") in ("lines", "blocks") else "file"

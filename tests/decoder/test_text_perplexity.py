@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from babyssa.decoder import perplexity
-from babyssa.decoder.perplexity import _questions, token_nats
+from babyssa.decoder.text_perplexity import _questions, token_nats
 from babyssa.errors import ConfigError, DataError, ModelError
 from babyssa.probing import as_loaded, score
 
