@@ -45,15 +45,22 @@ def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterato
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Keep transformers' progress bars and reports off stderr: what is wrong is raised, not logged."""
+    """Keep transformers' bars and the hub's retries off stderr: what is wrong is raised, not logged."""
+    from huggingface_hub.utils import logging as hub
     from transformers.utils import logging
 
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    verbosity, bars, hub_verbosity = (
+        logging.get_verbosity(),
+        logging.is_progress_bar_enabled(),
+        hub.get_verbosity(),
+    )
     logging.set_verbosity_error()
     logging.disable_progress_bar()
+    hub.set_verbosity_error()
     try:
         yield
     finally:
+        hub.set_verbosity(hub_verbosity)
         logging.set_verbosity(verbosity)
         if bars:
             logging.enable_progress_bar()

@@ -58,9 +58,22 @@ def scoring_config(variant: str, **changes: Any) -> Any:
 
 
 def scoring_changes(variant: str, changes: dict[str, Any], max_length: int) -> dict[str, Any]:
-    """`changes`, with the model's length where the variant has a `max_length` (CosFormer) and none is given."""
-    has_length = "max_length" in {field.name for field in dataclasses.fields(scoring_config(variant))}
-    return {**({"max_length": max_length} if has_length else {}), **changes}
+    """`changes`, with the model's length where the variant has a `max_length` (CosFormer) and none is given.
+
+    Raises
+    ------
+    ConfigError
+        As :func:`scoring_config`, and for a `max_length` below the model's.
+    """
+    config = scoring_config(variant, **changes)
+    if not hasattr(config, "max_length"):
+        return changes
+    if changes.get("max_length", max_length) < max_length:
+        raise ConfigError(
+            f"scoring.max_length is {config.max_length}, and the model reads {max_length} tokens",
+            remedy="leave it out, or raise it",
+        )
+    return {"max_length": max_length, **changes}
 
 
 def scoring_name(config: Any) -> str:

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from babyssa.attention.registry import VARIANTS, build_scoring, scoring_config
-from babyssa.attention.scoring import Scoring, check_parameter
+from babyssa.attention.scoring import Scoring
 from babyssa.errors import ConfigError
 
 Condition = Literal["lead", "magnification"]
@@ -28,6 +28,8 @@ CONDITIONS: tuple[Condition, ...] = ("lead", "magnification")
 _LOWEST, _HIGHEST, _POINTS_PER_DECADE = -2, 6, 50
 # A slope is fitted where the weights are ordinary floating-point numbers; below 1e-308 they lose digits.
 _LEAST_MASS = 1e-290
+# The logits of all points are held at once: about 0.2 GB with so many keys.
+_MOST_KEYS = 10_000
 _TOLERANCE = 0.02
 
 
@@ -134,7 +136,7 @@ def saturation(scorings: Iterable[str] | Mapping[str, Any] | None = None, *, key
         Names of variants, or configs under labels of your own, such as ``{"n = 3": SSAConfig(n=3)}``; every
         variant by default. What is learnable is measured at its initial value.
     keys : int
-        Number of keys, the leading one included; at least 4.
+        Number of keys, the leading one included; from 4 to 10,000.
 
     Returns
     -------
@@ -143,11 +145,12 @@ def saturation(scorings: Iterable[str] | Mapping[str, Any] | None = None, *, key
     Raises
     ------
     ConfigError
-        For an unknown name, fewer than 4 keys, or parameters so extreme that no weight can be measured.
+        For an unknown name, too few or too many keys, or parameters so extreme that no weight can be measured.
     ModelError
         If there are more keys than CosFormer's max_length.
     """
-    check_parameter("saturation", "keys", keys, "a whole number, at least 4", lambda k: type(k) is int and k >= 4)
+    if type(keys) is not int or not 4 <= keys <= _MOST_KEYS:
+        raise ConfigError(f"keys is {keys!r}", remedy=f"a whole number from 4 to {_MOST_KEYS:,}")
     names = VARIANTS if scorings is None else scorings
     configs = names if isinstance(names, Mapping) else {name: scoring_config(name) for name in names}
     curves = []

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from babyssa.errors import ConfigError
-from babyssa.training.config import Optimisation
+from babyssa.training.config import Optimisation, check_seed
 
 
 @dataclass(frozen=True)
@@ -162,8 +162,7 @@ class DecoderTraining:
     evaluation: DecoderEvaluation = field(default_factory=DecoderEvaluation)
 
     def __post_init__(self):
-        if self.seed < 0:
-            raise ConfigError(f"seed is {self.seed}", remedy="it is at least 0")
+        check_seed(self.seed)
         if self.shuffle_buffer < 1:
             raise ConfigError(f"shuffle_buffer is {self.shuffle_buffer}", remedy="it is at least 1")
         if self.streaming and self.tokenizer is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from babyssa.console import quiet_transformers
 from babyssa.errors import ConfigError, DataError
 from babyssa.probing.encoding import start_id
 from babyssa.probing.models import as_loaded, evaluating
+from babyssa.training.config import check_seed
 
 
 def generate(
@@ -56,11 +58,10 @@ def generate(
         raise ConfigError(
             f"generation needs a causal model, not a {loaded.kind} one ({loaded.name})", remedy="use a decoder"
         )
-    if max_new_tokens < 1 or temperature < 0:
-        raise ConfigError(
-            f"max_new_tokens is {max_new_tokens} and temperature {temperature}",
-            remedy="at least 1, and at least 0",
-        )
+    check_seed(seed)
+    for name, value, least in (("max_new_tokens", max_new_tokens, 1), ("temperature", temperature, 0)):
+        if not least <= value < math.inf:
+            raise ConfigError(f"{name} is {value}", remedy=f"it is at least {least}")
     if isinstance(prompts, str):
         raise ConfigError("prompts must be a list of strings, not one string", remedy="put it in a list")
     tokenizer, start = loaded.tokenizer, start_id(loaded)

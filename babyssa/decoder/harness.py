@@ -136,15 +136,13 @@ def evaluate(
         manager = _manager_with(tasks, include_path)
         for task in tasks:
             _load(manager, task)
-        from lm_eval import simple_evaluate
-
         say(f"scoring {', '.join(tasks)}")
         with evaluating(loaded.model), _bars_on_a_terminal_only():
-            found = simple_evaluate(
+            found = _simple_evaluate(
+                fewshot,
                 model=_as_harness_model(loaded, batch_size or 16),
                 tasks=tasks,
                 task_manager=manager,
-                num_fewshot=fewshot,
                 limit=limit,
                 log_samples=False,
                 random_seed=seed,
@@ -156,6 +154,19 @@ def evaluate(
     if out is not None:
         write_json(Path(out) / RESULT, asdict(result))
     return result
+
+
+def _simple_evaluate(fewshot: int | None, **options: Any) -> dict[str, Any]:
+    from lm_eval import simple_evaluate
+
+    try:
+        return simple_evaluate(num_fewshot=fewshot, **options)
+    except ValueError as error:
+        if "population" not in str(error):
+            raise
+        raise ConfigError(
+            f"fewshot is {fewshot}, more than a task has examples to take", remedy="lower it"
+        ) from error
 
 
 def _check_installed() -> str:
@@ -213,7 +224,7 @@ def _load(manager, task: str) -> None:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         raise DataError(
             f"task '{task}' cannot be loaded: {type(error).__name__}: {' '.join(lines)[:300]}",
-            remedy="its data come from the hub: run once with a network, or name a local task with --include_path",
+            remedy="its data are local files that are missing, or on the hub, which needs a network once",
         ) from error
 
 

@@ -163,6 +163,8 @@ def token_nats(
         See :func:`perplexity`.
     """
     max_length, stride = choose_window(loaded, max_length, stride)
+    if batch_size is not None and batch_size < 1:
+        raise ConfigError(f"batch_size is {batch_size}", remedy="it is at least 1")
     engine = Engine(loaded, batch_size)
     row = [start_id(loaded), *map(int, ids)]
     chunks = []

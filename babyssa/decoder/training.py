@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from babyssa.attention import scoring_changes, scoring_config
+from babyssa.attention import scoring_changes
 from babyssa.console import progress, say
 from babyssa.data import load_tokenizer, read_documents, tokenizer_sha256, train_tokenizer
 from babyssa.data.corpus import corpus_file, held_out_places
@@ -61,7 +61,6 @@ def train_decoder(settings: DecoderTraining, *, overwrite: bool = False) -> Trai
     refuse_earlier_run(settings.out, overwrite)
     # Before the corpus is read: an unknown variant is the quickest thing to refuse.
     scoring = scoring_changes(settings.variant, settings.scoring, settings.size.max_length)
-    scoring_config(settings.variant, **scoring)
     settings = dataclasses.replace(settings, scoring=scoring)
     tokenizer = _tokenizer(settings)
     model = build_decoder(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from babyssa.errors import ConfigError
-from babyssa.training.config import Optimisation
+from babyssa.training.config import Optimisation, check_seed
 
 
 @dataclass(frozen=True)
@@ -176,5 +176,4 @@ class EncoderTraining:
     evaluation: Evaluation = field(default_factory=Evaluation)
 
     def __post_init__(self):
-        if self.seed < 0:
-            raise ConfigError(f"seed is {self.seed}", remedy="it is at least 0")
+        check_seed(self.seed)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel, RobertaConfig, RobertaForMaskedLM
 
-from babyssa.attention import SoftmaxConfig, scoring_config, set_scoring
+from babyssa.attention import SoftmaxConfig, scoring_changes, scoring_config, set_scoring
 from babyssa.encoder.config import EncoderSize
 
 
@@ -37,7 +37,7 @@ def build_encoder(
     variant : str
         Attention scoring, such as "ssa-1.5".
     scoring : dict, optional
-        Parameters of the scoring that differ from the variant's.
+        Parameters of the scoring that differ from the variant's; CosFormer's max_length is the model's.
     seed : int
         Decides the initial weights; the global random state is left as it was.
 
@@ -46,7 +46,7 @@ def build_encoder(
     ConfigError
         For an unknown variant or parameter.
     """
-    chosen = scoring_config(variant, **(scoring or {}))
+    chosen = scoring_config(variant, **scoring_changes(variant, scoring or {}, size.max_length))
     config = RobertaConfig(
         vocab_size=len(tokenizer),
         hidden_size=size.hidden_size,

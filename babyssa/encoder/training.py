@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from babyssa.attention import scoring_config
+from babyssa.attention import scoring_changes
 from babyssa.console import say
 from babyssa.data import encode_sentences, load_tokenizer, read_corpus, tokenizer_sha256, train_tokenizer
 from babyssa.data.corpus import corpus_file, held_out_places
@@ -53,7 +54,8 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
     refuse_several_devices()
     refuse_earlier_run(settings.out, overwrite)
     # Before the corpus is read: an unknown variant is the quickest thing to refuse.
-    scoring_config(settings.variant, **settings.scoring)
+    scoring = scoring_changes(settings.variant, settings.scoring, settings.size.max_length)
+    settings = dataclasses.replace(settings, scoring=scoring)
     training_text, held_out = split(read_corpus(settings.corpus), settings.evaluation.held_out)
     tokenizer = _tokenizer(settings)
     sentences, dropped = _encode(tokenizer, training_text, settings)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from babyssa.attention import scoring_config, scoring_settings
+from babyssa.attention import scoring_changes, scoring_config, scoring_settings
 from babyssa.checksums import verify_checksums
 from babyssa.console import say
 from babyssa.data import load_tokenizer, tokenizer_sha256, train_tokenizer
@@ -234,7 +234,9 @@ def _refuse_another_run(settings: EncoderTraining, facts: dict[str, str], folder
     """Raise OutputExistsError unless the finished run in `folder` is what `settings` would train."""
     wanted = {key: value for key, value in plain(settings).items() if key != _EVALUATION}
     wanted |= {
-        "scoring": scoring_settings(scoring_config(settings.variant)),
+        "scoring": scoring_settings(
+            scoring_config(settings.variant, **scoring_changes(settings.variant, {}, settings.size.max_length))
+        ),
         f"{_EVALUATION}.held_out": settings.evaluation.held_out,
         "facts": facts,
     }

@@ -251,6 +251,12 @@ def _attempt(name: str | Path, function: Any, *arguments: Any, **options: Any) -
     except Exception as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         said = lines[0] if lines else type(error).__name__
+        if not Path(name).exists() and isinstance(error, OSError):
+            raise ModelError(
+                f"no such model folder, and the hub does not give it: {said}",
+                path=name,
+                remedy="check the name, or the network",
+            ) from error
         if "ignore_mismatched_sizes" in said:
             said = "config.json does not describe the weights: shapes differ"
         raise ModelError(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from babyssa.errors import ConfigError
-from babyssa.training.config import Optimisation
+from babyssa.training.config import Optimisation, check_seed
 
 TASKS = ("every", "some", "linear")
 
@@ -93,10 +93,9 @@ class SyntheticTraining:
     evaluate_every: int = 0
 
     def __post_init__(self):
-        if self.seed < 0 or self.evaluate_every < 0:
-            raise ConfigError(
-                f"seed is {self.seed} and evaluate_every {self.evaluate_every}", remedy="both are at least 0"
-            )
+        check_seed(self.seed)
+        if self.evaluate_every < 0:
+            raise ConfigError(f"evaluate_every is {self.evaluate_every}", remedy="it is at least 0")
         if self.optimisation.steps is None:
             raise ConfigError("optimisation.steps is missing", remedy="data are drawn without end: give the steps")
         if self.length < 2:

@@ -8,6 +8,12 @@ from dataclasses import dataclass, field
 from babyssa.errors import ConfigError
 
 
+def check_seed(seed: int) -> None:
+    """Raise ConfigError unless every random number generator takes `seed`."""
+    if not 0 <= seed < 2**32:
+        raise ConfigError(f"seed is {seed}", remedy="it is from 0 to 4294967295")
+
+
 @dataclass(frozen=True)
 class Optimisation:
     """AdamW with linear warm-up and linear decay.

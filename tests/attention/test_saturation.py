@@ -145,8 +145,9 @@ def test_scaling_the_query_does_not_saturate_cosformer():
     "scorings, keys, says",
     [
         (["sofmax"], 16, "unknown variant 'sofmax'; did you mean 'softmax'"),
-        (None, 3, "keys = 3 is out of its domain; keys is a whole number, at least 4"),
-        (None, 4.5, "keys = 4.5"),
+        (None, 3, "keys is 3; a whole number from 4 to 10,000"),
+        (None, 10_001, "keys is 10001"),
+        (None, 4.5, "keys is 4.5"),
         ({"steep": SSAConfig(n=1e5)}, 16, "scoring 'steep' leaves the others less than"),
         ({"x": 3}, 16, "3 is not the config of a scoring"),
     ],

@@ -1,5 +1,6 @@
 """Decoders and in-context models go on after a kill as encoders do."""
 
+import dataclasses
 import os
 import shutil
 import signal
@@ -7,6 +8,7 @@ import signal
 import pytest
 
 from babyssa.decoder import DecoderEvaluation, DecoderSize, DecoderTraining, train_decoder
+from babyssa.errors import OutputExistsError
 from babyssa.synthetic import InContextSize, SyntheticTraining, train_synthetic
 from babyssa.training.config import Optimisation
 from babyssa.training.trainer import BatchTrainer
@@ -14,7 +16,7 @@ from babyssa.training.trainer import BatchTrainer
 OPTIMISATION = Optimisation(batch_size=4, steps=12, log_every=5, learning_rate=0.01, resume_every=4)
 
 
-@pytest.fixture(params=["decoder", "synthetic"])
+@pytest.fixture(params=["decoder", "stream", "synthetic"])
 def training(request, corpus, tokenizer_folder, tmp_path):
     """The function that trains one kind of model, its settings bound; returns the run folder."""
     out = tmp_path / "run"
@@ -29,18 +31,23 @@ def training(request, corpus, tokenizer_folder, tmp_path):
             evaluate_every=5,
         )
         return lambda: train_synthetic(settings).folder
-    settings = DecoderTraining(
+    settings = decoder_settings(corpus, out, tokenizer_folder, streaming=request.param == "stream")
+    return lambda: train_decoder(settings).folder
+
+
+def decoder_settings(corpus, out, tokenizer_folder, streaming=False):
+    return DecoderTraining(
         corpus=str(corpus),
         out=out,
+        streaming=streaming,
         tokenizer=tokenizer_folder,
         variant="ssa",
         size=DecoderSize(
             layers=1, heads=2, key_value_heads=1, hidden_size=16, feed_forward_size=24, max_length=64
         ),
-        optimisation=OPTIMISATION,
+        optimisation=dataclasses.replace(OPTIMISATION, batch_size=2, gradient_accumulation=2),
         evaluation=DecoderEvaluation(held_out=5, every=5),
     )
-    return lambda: train_decoder(settings).folder
 
 
 @pytest.fixture
@@ -69,3 +76,26 @@ def test_a_killed_run_ends_with_the_same_files(training, contents, in_a_process)
         assert in_a_process(die_at_step) == -signal.SIGKILL
         assert not (folder / "model.safetensors").exists()
     assert contents(training()) == whole
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_decoder_does_not_go_on_with_another_corpus(streaming, corpus, tokenizer_folder, tmp_path, in_a_process):
+    def die_at_the_tenth():
+        compute, computed = BatchTrainer.compute_loss, []
+
+        def compute_or_die(self, *arguments, **options):
+            computed.append(1)
+            if len(computed) == 10:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return compute(self, *arguments, **options)
+
+        BatchTrainer.compute_loss = compute_or_die
+        train_decoder(settings)
+
+    settings = decoder_settings(corpus, tmp_path / "run", tokenizer_folder, streaming)
+    assert in_a_process(die_at_the_tenth) == -signal.SIGKILL
+    other = tmp_path / "other.txt"
+    other.write_text(corpus.read_text() + "one more sentence here .\n")
+    with pytest.raises(OutputExistsError, match="corpus_"):
+        train_decoder(dataclasses.replace(settings, corpus=str(other)))
+    assert train_decoder(settings).steps == 12

@@ -84,7 +84,11 @@ def test_a_finished_run_leaves_no_resume_points_and_no_lock(uninterrupted):
 
 def test_what_a_kill_in_the_last_moment_leaves_is_removed(settings, uninterrupted, contents, in_a_process):
     def die_before_tidying():
-        babyssa.training.run_folder.remove_leftovers = lambda out: os.kill(os.getpid(), signal.SIGKILL)
+        def die_if_finished(out):
+            if (out / "model.safetensors").exists():
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        babyssa.training.run_folder.remove_leftovers = die_if_finished
         train_encoder(settings)
 
     assert in_a_process(die_before_tidying) == -signal.SIGKILL
