@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+from typing import Any
 
 from babyssa.console import table
+from babyssa.data import load_tokenizer, prepare, read_corpus, train_tokenizer
+from babyssa.resources import resource
 
 
 def options(about: str) -> argparse.ArgumentParser:
@@ -45,8 +49,20 @@ def peak_of(name: str) -> float:
 
 def print_peak() -> None:
     """The peak resident memory of this process so far, in MB."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak = getrusage(RUSAGE_SELF).ru_maxrss
     print(peak / (2**20 if sys.platform == "darwin" else 2**10))
+
+
+def corpus_and_tokenizer(corpus: Path | None, tokenizer: Path | None) -> tuple[list[str], Any]:
+    """Sentences and a tokenizer: those given, or the packaged sample corpus and one trained on it."""
+    with tempfile.TemporaryDirectory() as scratch:
+        if corpus is None:
+            corpus = Path(scratch, "corpus")
+            prepare([resource("data", "sample.csv.gz")], corpus)
+        sentences = read_corpus(corpus)
+        if tokenizer is not None:
+            return sentences, load_tokenizer(tokenizer)
+        return sentences, train_tokenizer(corpus, Path(scratch, "tokenizer"))
 
 
 def show(rows: list[dict[str, object]], path: Path | None) -> None:
