@@ -82,6 +82,7 @@ class Scoring(nn.Module):
         *,
         scaling: float,
         dropout: float = 0.0,
+        need_weights: bool = True,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend.
 
@@ -97,12 +98,14 @@ class Scoring(nn.Module):
             What query-key products are multiplied by, usually head_dim ** -0.5.
         dropout : float
             Probability of dropping a weight; applied in training mode only.
+        need_weights : bool
+            Whether the weights are wanted; where they are not, a scoring may take a path that forms none.
 
         Returns
         -------
         tuple of Tensor and (Tensor or None)
             Output (batch, heads, query, head_dim), and weights (batch, heads, query, key) after dropout, or
-            None where the scoring forms none. A query that may attend to nothing gets an output of 0.
+            None where none are formed. A query that may attend to nothing gets an output of 0.
         """
         raise NotImplementedError
 
@@ -136,7 +139,7 @@ class LogitScoring(Scoring):
         bias = mask.logical_not().to(logits.dtype).mul_(torch.finfo(logits.dtype).min)
         return _without_empty_queries(self.normalized(logits, bias), mask)
 
-    def forward(self, query, key, value, mask=None, *, scaling, dropout=0.0):
+    def forward(self, query, key, value, mask=None, *, scaling, dropout=0.0, need_weights=True):
         logits = torch.matmul(query * scaling, key.transpose(-2, -1))
         weights = self.weights(logits, mask).to(value.dtype)
         weights = nn.functional.dropout(weights, p=dropout, training=self.training)

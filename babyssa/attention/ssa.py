@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from babyssa.attention.flex import flex_ssa, runs_through_flex
 from babyssa.attention.learnable import Bound, Learnable, check_learnable, per_head
 from babyssa.attention.scoring import LogitScoring
 
@@ -207,8 +208,18 @@ class SSA(Learnable, LogitScoring):
 
     def normalized(self, logits: Tensor, bias: Tensor | None) -> Tensor:
         """As for any scoring, softmax(transform(logits) + bias), but in one step: see :class:`_SSAWeights`."""
-        n, b = (
-            torch.as_tensor(number, dtype=logits.dtype, device=logits.device).view(1, -1, 1, 1)
-            for number in (self.n, self.b)
-        )
-        return _SSAWeights.apply(logits, bias, *(t.expand(1, self.heads, 1, 1) for t in (n, b)))
+        n, b = (number.view(1, -1, 1, 1) for number in self._of_every_head(logits))
+        return _SSAWeights.apply(logits, bias, n, b)
+
+    def _of_every_head(self, like: Tensor) -> tuple[Tensor, Tensor]:
+        """n and b, each (heads,), of the type and on the device of `like`."""
+        numbers = (torch.as_tensor(number, dtype=like.dtype, device=like.device) for number in (self.n, self.b))
+        n, b = (number.expand(self.heads) for number in numbers)
+        return n, b
+
+    def forward(self, query, key, value, mask=None, *, scaling, dropout=0.0, need_weights=True):
+        acting = dropout if self.training else 0.0
+        if runs_through_flex(query, key, value, dropout=acting, need_weights=need_weights):
+            n, b = self._of_every_head(query.new_empty(0, dtype=torch.float32))
+            return flex_ssa(query, key, value, mask, n=n, b=b, scaling=scaling), None
+        return super().forward(query, key, value, mask, scaling=scaling, dropout=dropout)
