@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import statistics
 import subprocess
 import sys
@@ -49,8 +50,12 @@ def peak_of(name: str) -> float:
 
 def print_peak() -> None:
     """The peak resident memory of this process so far, in MB."""
-    peak = getrusage(RUSAGE_SELF).ru_maxrss
-    print(peak / (2**20 if sys.platform == "darwin" else 2**10))
+    status = Path("/proc/self/status")
+    if status.exists():
+        # On Linux ru_maxrss starts from what the parent had when it started this process.
+        print(int(re.search(r"VmHWM:\s+(\d+) kB", status.read_text())[1]) / 2**10)
+    else:
+        print(getrusage(RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10))
 
 
 def corpus_and_tokenizer(corpus: Path | None, tokenizer: Path | None) -> tuple[list[str], Any]:
