@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from babyssa.errors import ConfigError
 
@@ -35,6 +36,9 @@ class Optimisation:
         Steps between two lines of log.jsonl.
     checkpoint_every : int
         Steps between two copies of the model, each a folder that can be probed; 0 writes none.
+    precision : {"auto", "float32", "bfloat16"}
+        What matrix products are computed in; "auto" takes bfloat16 where the machine computes in it, and float32
+        elsewhere. Weights, their updates and the loss are float32.
     report_to : list of str
         Where Trainer reports besides log.jsonl: tensorboard, wandb.
     """
@@ -51,6 +55,7 @@ class Optimisation:
     max_grad_norm: float = 1.0
     log_every: int = 100
     checkpoint_every: int = 0
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
     report_to: list[str] = field(default_factory=list)
 
     def __post_init__(self):

@@ -22,6 +22,7 @@ from babyssa.training.trainer import (
     Measure,
     RunLog,
     device_name,
+    precision_of,
     training_arguments,
 )
 
@@ -112,12 +113,13 @@ def run_training(
         What it is trained on, for the first line of the log.
     """
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    facts = {**(facts or {}), "parameters": parameters, "device": device_name()}
+    precision = precision_of(settings.optimisation)
+    facts = {**(facts or {}), "parameters": parameters, "device": device_name(), "precision": precision}
     scoring = scoring_settings(scoring_config(settings.variant, **settings.scoring))
     start_run(settings.out, {"kind": kind, **plain(settings), "scoring": scoring, "facts": facts})
     say(
         f"{settings.variant}, seed {settings.seed}: "
-        + ", ".join(filter(None, [f"{parameters:,} parameters", about, facts["device"]]))
+        + ", ".join(filter(None, [f"{parameters:,} parameters", about, facts["device"], precision]))
     )
     # The one place where global random state is set: dropout draws from it.
     set_seed(settings.seed)
