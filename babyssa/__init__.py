@@ -15,6 +15,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "babyssa.attention": ["scoring_config", "set_scoring"],
         "babyssa.attention.saturation": ["saturation"],
         "babyssa.data": ["generate_sample", "load_tokenizer", "prepare", "train_tokenizer"],
+        "babyssa.decoder": ["DecoderTraining", "generate", "perplexity", "train_decoder"],
         "babyssa.encoder": ["EncoderTraining", "train_encoder"],
         "babyssa.experiments": ["run_demo", "sweep"],
         "babyssa.probing": [

@@ -21,7 +21,7 @@ import typing
 from collections.abc import Callable
 from typing import NamedTuple
 
-from babyssa.errors import BabySSAError, ConfigError, nearest
+from babyssa.errors import BabySSAError, ConfigError, Stopped, describe, nearest
 
 
 class Command(NamedTuple):
@@ -38,11 +38,15 @@ COMMANDS = {
     "prepare": Command("babyssa.commands.data", "prepare", "read, clean and order a corpus"),
     "tokenizer": Command("babyssa.commands.data", "tokenizer", "train the byte-level BPE tokenizer"),
     "train encoder": Command("babyssa.commands.train", "encoder", "train one masked language model"),
+    "train decoder": Command("babyssa.commands.train", "decoder", "train one causal language model"),
     "train synthetic": Command("babyssa.commands.train", "synthetic", "train one model on an in-context task"),
     "shift": Command("babyssa.commands.shift", "shift", "test in-context models under shift"),
     "suite": Command("babyssa.commands.suite", "suite", "generate the minimal-pair suite"),
     "probe": Command("babyssa.commands.probe", "probe", "score a suite of minimal pairs with a model"),
     "score": Command("babyssa.commands.probe", "score", "score sentences, token by token"),
+    "perplexity": Command("babyssa.commands.decoder", "perplexity", "measure the perplexity of a text"),
+    "generate": Command("babyssa.commands.decoder", "generate", "let a causal model write text"),
+    "evaluate": Command("babyssa.commands.decoder", "evaluate", "run tasks of lm-evaluation-harness"),
     "diagnose": Command("babyssa.commands.probe", "diagnose", "classify grammatical features from hidden states"),
     "saturation": Command(
         "babyssa.commands.attention", "saturation", "measure how scoring functions saturate, against theory"
@@ -69,22 +73,14 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("babyssa: interrupted", file=sys.stderr)
         return 130
+    except Stopped as stop:
+        print(f"babyssa: {describe(stop)}", file=sys.stderr)
+        return stop.exit_code
     except Exception as error:
         if debug:
             traceback.print_exc()
         print(f"babyssa: error: {describe(error)}", file=sys.stderr)
         return error.exit_code if isinstance(error, BabySSAError) else 1
-
-
-def describe(error: Exception) -> str:
-    """One line for any exception: what, where, remedy."""
-    if isinstance(error, BabySSAError):
-        return str(error)
-    if isinstance(error, OSError) and error.strerror:
-        where = f"{error.filename}: " if error.filename is not None else ""
-        return f"{where}{error.strerror}"
-    message = " ".join(str(error).split())
-    return f"{type(error).__name__}: {message}; run again with --debug for the traceback"
 
 
 def run(argv: list[str]) -> int:

@@ -61,10 +61,51 @@ class OutputExistsError(BabySSAError):
     """A command would overwrite an earlier result."""
 
 
+class DamageError(BabySSAError):
+    """A file is not what its checksum says that it was."""
+
+
+class StorageError(BabySSAError):
+    """A result cannot be written, because the disk is full."""
+
+
+class BusyError(BabySSAError):
+    """Another process is writing into the same folder."""
+
+
+class Stopped(BabySSAError):
+    """The user or the system asked a run to stop, and it saved what it goes on from.
+
+    Parameters
+    ----------
+    what, path, remedy
+        As of :class:`BabySSAError`.
+    signal : int
+        The signal; the exit status is 128 + that, as a shell gives it.
+    """
+
+    def __init__(self, what: str, *, signal: int, path: str | Path | None = None, remedy: str | None = None):
+        super().__init__(what, path=path, remedy=remedy)
+        self.signal = signal
+        self.exit_code = 128 + signal
+
+
 class ConfigError(BabySSAError):
     """A setting is unknown or out of its domain (wrong usage: exit code 2)."""
 
     exit_code = 2
+
+
+def describe(error: Exception) -> str:
+    """One line for any exception: what, where, remedy; nothing in it can steer a terminal."""
+    message = " ".join(str(error).split())
+    if not isinstance(error, BabySSAError):
+        if isinstance(error, OSError) and error.strerror:
+            where = f"{error.filename}: " if error.filename is not None else ""
+            message = f"{where}{error.strerror}"
+        else:
+            message = f"{type(error).__name__}: {message}; run again with --debug for the traceback"
+    return "".join(c if c.isprintable() else " " for c in message)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterable
+import re
+import shutil
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from babyssa.errors import BabySSAError, DataError, OutputExistsError
+from babyssa.errors import BabySSAError, DataError, OutputExistsError, StorageError
+
+_PARTIAL = ".partial"
+
+_FULL = {
+    errno.ENOSPC: "no space is left on the device",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "it is larger than a file may be here",
+}
+
+_YAML_NODES = 100_000
 
 _VERSIONED = ("babyssa", "torch", "transformers", "tokenizers", "datasets", "numpy")
 
@@ -35,26 +48,82 @@ def refuse_to_overwrite(folder: Path, names: Iterable[str], overwrite: bool) -> 
 
 @contextmanager
 def atomic_write(path: Path, mode: str = "w"):
-    """Open a temporary file beside `path`, and move it to `path` when the block ends without an error."""
+    """Open a temporary file beside `path`, and move it to `path` when the block ends without an error.
+
+    Raises
+    ------
+    StorageError
+        If the disk is full; what was at `path` is as it was.
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial = path.with_name(f".{path.name}.{os.getpid()}{_PARTIAL}")
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     try:
-        with open(partial, mode, **text) as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
+        with full_disk_named(path):
+            with open(partial, mode, **text) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def full_disk_named(path: Path) -> Iterator[None]:
+    """Turn the error of a full disk within the block into a StorageError that names `path`.
+
+    safetensors has an error of its own for it, with the number of the system's in its text.
+    """
+    try:
+        yield
+    except StorageError as error:
+        # Of a file within `path`.
+        raise StorageError(error.what, path=path, remedy=error.remedy) from error
+    except Exception as error:
+        number = getattr(error, "errno", None)
+        if type(error).__name__ == "SafetensorError" and (found := re.search(r"os error (\d+)", str(error))):
+            number = int(found.group(1))
+        if number not in _FULL:
+            raise
+        raise StorageError(
+            f"cannot be written: {_FULL[number]}", path=path, remedy="free some space, and give the command again"
+        ) from error
+
+
+def remove_partials(folder: Path) -> None:
+    """Remove what a killed process left half-written in `folder`; only for one that holds its lock."""
+    for path in Path(folder).glob(f".*{_PARTIAL}"):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make what was moved into `folder` outlast a power cut, where the system lets a folder be synced."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        return
+    finally:
+        os.close(descriptor)
 
 
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as indented JSON; NaN and infinity are errors, since JSON has neither."""
     with atomic_write(path) as file:
-        json.dump(value, file, indent=2, ensure_ascii=False, allow_nan=False)
-        file.write("\n")
+        file.write(json_text(value))
+
+
+def json_text(value: Any) -> str:
+    """What :func:`write_json` writes."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def read_json(path: Path) -> Any:
@@ -68,6 +137,8 @@ def read_json(path: Path) -> Any:
         raise DataError(f"not UTF-8 (byte {error.start})", path=path) from None
     except json.JSONDecodeError as error:
         raise DataError(f"broken JSON: {error.msg}", path=path, line=error.lineno) from None
+    except RecursionError:
+        raise DataError("broken JSON: nested too deeply", path=path) from None
 
 
 @dataclass(frozen=True)
@@ -106,8 +177,14 @@ def read_yaml(path: Path, error: type[BabySSAError] = DataError) -> YamlMapping:
     if not isinstance(root, yaml.MappingNode):
         raise error("is not a mapping", path=path, remedy="write 'key: value' lines")
     lines: dict[str, int] = {}
+    nodes = 0
 
     def walk(node, prefix: str | None) -> None:
+        nonlocal nodes
+        nodes += 1
+        if nodes > _YAML_NODES:
+            # A few lines of aliases of aliases can stand for more nodes than any memory holds.
+            raise error(f"has more than {_YAML_NODES:,} values", path=path, remedy="is it what it should be?")
         if isinstance(node, yaml.SequenceNode):
             for item in node.value:
                 walk(item, None)
@@ -122,9 +199,11 @@ def read_yaml(path: Path, error: type[BabySSAError] = DataError) -> YamlMapping:
                     lines[f"{prefix}{key.value}"] = line
                 walk(value, None if prefix is None else f"{prefix}{key.value}.")
 
-    walk(root, "")
     try:
+        walk(root, "")
         values = yaml.load(text, Loader=loader)
+    except RecursionError:
+        raise error("broken YAML: nested too deeply", path=path) from None
     except yaml.YAMLError as broken:
         raise error(f"broken YAML: {getattr(broken, 'problem', broken)}", path=path) from None
     return YamlMapping(values, lines)

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 import babyssa
-from babyssa.cli import COMMANDS, describe, main
-from babyssa.errors import BabySSAError, ConfigError, nearest
+from babyssa.cli import COMMANDS, main
+from babyssa.errors import BabySSAError, ConfigError, describe, nearest
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -110,6 +110,9 @@ def test_the_nearest_name_is_suggested():
 
 
 def test_every_exported_name_exists():
-    for package in (babyssa, *(getattr(__import__(f"babyssa.{n}"), n) for n in ("data", "encoder", "probing"))):
+    for package in (
+        babyssa,
+        *(getattr(__import__(f"babyssa.{n}"), n) for n in ("data", "decoder", "encoder", "probing")),
+    ):
         for name in package.__all__:
             assert callable(getattr(package, name)) or name.isupper(), name

@@ -17,8 +17,9 @@ def compare(
 ) -> None:
     """Compare variants over seeds from probe results.
 
-    Writes comparison.csv, comparison.md and comparison.png to the folder --out, and prints the tables. Each
-    variant is compared with the baseline on the same pairs and the same seeds, with Holm correction.
+    Writes comparison.csv, comparison.md, comparison.png and runs.csv (what made every number) to the folder
+    --out, and prints the tables. Each variant is compared with the baseline on the same pairs and the same
+    seeds, with Holm correction.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ def compare(
     seed
         seed of the bootstrap
     allow_mixed
-        compare results of different suites, methods or reductions on the pairs that all have
+        compare results of different suites, methods, reductions or tokenizers on the pairs that all have
     overwrite
         replace an earlier comparison in --out
 

@@ -235,15 +235,13 @@ def _sentences_from_stdin() -> list[str]:
     import sys
 
     from babyssa.console import say
+    from babyssa.data.lines import decoded_lines
     from babyssa.errors import DataError
-    from babyssa.probing.suites import decode
 
     if sys.stdin.isatty():
         say("reading sentences from standard input, one in a line; end with Ctrl-D")
     source = Path("standard input")
-    lines = decode(sys.stdin.buffer.read(), source).split("\n")
-    if lines[-1] == "":
-        lines.pop()
+    lines = [line.removesuffix("\n").removesuffix("\r") for line in decoded_lines(sys.stdin.buffer, source)]
     if not lines:
         raise DataError("no sentences", path=source, remedy="pass them as arguments or one in a line")
     for number, line in enumerate(lines, start=1):

@@ -1,10 +1,12 @@
-"""``babyssa train encoder`` and ``babyssa sweep``."""
+"""``babyssa train`` of encoder, decoder and synthetic, and ``babyssa sweep``."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from babyssa.decoder.config import DecoderTraining
 from babyssa.encoder.config import EncoderTraining
+from babyssa.errors import BabySSAError
 from babyssa.synthetic.config import SyntheticTraining
 
 if TYPE_CHECKING:
@@ -15,12 +17,13 @@ def encoder(*, settings: EncoderTraining, overwrite: bool = False) -> None:
     """Train one BabyBERTa-style masked language model.
 
     Writes a run folder: the model in save_pretrained's format, its tokenizer, config.yaml with every
-    resolved setting, log.jsonl, and checkpoints where asked for.
+    resolved setting, log.jsonl, checksums.json, and checkpoints where asked for. A run that was stopped goes on
+    when the same command is given again.
 
     Parameters
     ----------
     overwrite
-        replace an earlier run in --out
+        start anew, in place of an earlier run in --out
 
     Examples
     --------
@@ -32,6 +35,29 @@ def encoder(*, settings: EncoderTraining, overwrite: bool = False) -> None:
     from babyssa.encoder import train_encoder
 
     _report(train_encoder(settings, overwrite=overwrite), "tokens")
+
+
+def decoder(*, settings: DecoderTraining, overwrite: bool = False) -> None:
+    """Train one Nemotron-style causal language model.
+
+    Documents are tokenized, ended by an end token each, laid end to end and cut into full sequences. Writes a run
+    folder, as `babyssa train encoder` does.
+
+    Parameters
+    ----------
+    overwrite
+        replace an earlier run in --out
+
+    Examples
+    --------
+    babyssa train decoder --config mini --corpus corpus/ --out runs/decoder
+    babyssa train decoder --config mini --corpus corpus/ --variant ssa --scoring.learn_b false --out runs/ssa
+    babyssa train decoder --config nemotron-114m --corpus HuggingFaceFW/fineweb-edu:sample-10BT \
+        --streaming true --tokenizer tokenizer/ --variant ssa --scoring.learn_b false --out runs/fineweb
+    """
+    from babyssa.decoder import train_decoder
+
+    _report(train_decoder(settings, overwrite=overwrite), "tokens")
 
 
 def synthetic(*, settings: SyntheticTraining, overwrite: bool = False) -> None:
@@ -68,7 +94,8 @@ def sweep(
     """Train and probe every variant under every seed, and compare them.
 
     Writes OUT/VARIANT-SEED/ for each cell and OUT/comparison/. What is trained and probed already is
-    skipped, so the same command goes on after a stop, and one with more seeds adds only those.
+    skipped, so the same command goes on after a stop, and one with more seeds adds only those. A cell that
+    fails does not stop the others: the comparison says which and why, and the exit status is 1.
 
     Parameters
     ----------
@@ -93,8 +120,15 @@ def sweep(
     """
     from babyssa.experiments.grid import Probing, sweep
 
-    _, comparison = sweep(settings, variants, seeds, Probing(suite, suite_order, method, limit))
+    cells, comparison = sweep(settings, variants, seeds, Probing(suite, suite_order, method, limit))
     print(comparison.to_markdown())
+    failed = sum(cell.failure is not None for cell in cells)
+    if failed:
+        raise BabySSAError(
+            f"{failed} of {len(cells)} cells failed (see the notes of the comparison)",
+            path=settings.out,
+            remedy="mend the cause, and give the command again: it trains what is missing",
+        )
 
 
 def _report(run: TrainingRun, unit: str) -> None:

@@ -12,6 +12,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "babyssa.data.utterances": ["Utterance"],
         "babyssa.data.cleaning": ["CleaningRules", "clean"],
         "babyssa.data.corpus": ["CorpusStats", "SourceStats", "prepare", "read_corpus", "read_utterances"],
+        "babyssa.data.documents": ["read_documents"],
         "babyssa.data.tokenizer": [
             "encode_sentences",
             "load_tokenizer",

@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from babyssa.console import progress
 from babyssa.data.chat import read_chat
 from babyssa.data.childes_db import read_childes_db
@@ -233,6 +235,31 @@ def read_corpus(path: str | Path) -> list[str]:
     if not sentences:
         raise DataError("the corpus is empty", path=path, remedy="it needs a sentence per line")
     return sentences
+
+
+def held_out_places(count: int, held_out: int, what: str = "sentences") -> list[int]:
+    """Numbers, from 0, of the `held_out` of `count` sentences or documents that a run keeps out of training.
+
+    They stand at even distances, and are the same for every run on a corpus, whatever its seed.
+
+    Raises
+    ------
+    DataError
+        If nothing would be left.
+    """
+    if held_out <= 0:
+        return []
+    if held_out >= count:
+        raise DataError(
+            f"{held_out} {what} are to be held out of a corpus of {count}",
+            remedy="lower evaluation.held_out, or use a larger corpus",
+        )
+    return np.linspace(0, count - 1, held_out).astype(int).tolist()
+
+
+def corpus_file(corpus: str | Path) -> Path:
+    """The text file of a corpus that is given as a file or as a prepared folder."""
+    return Path(corpus) / CORPUS_FILE if Path(corpus).is_dir() else Path(corpus)
 
 
 def age_order(utterance: Utterance) -> tuple:

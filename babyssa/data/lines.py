@@ -18,34 +18,53 @@ TRANSCRIPT_LIMIT = 64 << 20
 """Largest transcript, in bytes, also after decompression. The largest in CHILDES have a few megabytes."""
 
 
+EXPANSION_LIMIT = 200
+"""How many times its size a gzip file may expand to, past the first 64 MiB. Speech expands five times."""
+
+
 def read_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a UTF-8 file (gzip if it ends in .gz), line ends included.
 
     Raises
     ------
     DataError
-        With file and line, if it is missing, not UTF-8, broken as gzip, or has a line over LINE_LIMIT.
+        With file and line, if it is missing, not UTF-8, broken as gzip, expands without end, or has a line
+        over LINE_LIMIT.
     """
-    opener = gzip.open if path.name.lower().endswith(".gz") else open
-    number = 0
+    compressed = path.name.lower().endswith(".gz")
     try:
-        with opener(path, "rb") as stream:
-            while raw := stream.readline(LINE_LIMIT + 1):
-                number += 1
-                if len(raw) > LINE_LIMIT:
-                    raise DataError(
-                        f"the line is longer than {LINE_LIMIT:,} bytes",
-                        path=path,
-                        line=number,
-                        remedy="put one sentence on each line",
-                    )
-                yield decode(raw, path, number)
+        with (gzip.open if compressed else open)(path, "rb") as stream:
+            limit = max(TRANSCRIPT_LIMIT, EXPANSION_LIMIT * path.stat().st_size) if compressed else None
+            yield from decoded_lines(stream, path, limit)
     except FileNotFoundError:
         raise DataError("no such file", path=path) from None
     except IsADirectoryError:
         raise DataError("is a folder, not a file", path=path) from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"broken gzip file: {error}", path=path) from None
+
+
+def decoded_lines(stream: BinaryIO, path: Path, limit: int | None = None) -> Iterator[str]:
+    """Yield the lines of an open UTF-8 stream, which `path` names in errors; see :func:`read_lines`."""
+    number = size = 0
+    while raw := stream.readline(LINE_LIMIT + 1):
+        number += 1
+        size += len(raw)
+        if len(raw) > LINE_LIMIT:
+            raise DataError(
+                f"the line is longer than {LINE_LIMIT:,} bytes",
+                path=path,
+                line=number,
+                remedy="put one sentence on each line",
+            )
+        if limit is not None and size > limit:
+            raise DataError(
+                f"expands to more than {EXPANSION_LIMIT} times its size: it may be made to fill the memory",
+                path=path,
+                line=number,
+                remedy="unpack it, if you trust it",
+            )
+        yield decode(raw, path, number)
 
 
 def read_transcript(path: Path) -> str:

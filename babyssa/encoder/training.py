@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,19 +12,21 @@ import numpy as np
 from babyssa.attention import scoring_config
 from babyssa.console import say
 from babyssa.data import encode_sentences, load_tokenizer, read_corpus, tokenizer_sha256, train_tokenizer
+from babyssa.data.corpus import corpus_file, held_out_places
 from babyssa.encoder.batches import LengthBatches, MaskedSentences
 from babyssa.encoder.config import EncoderTraining, Evaluation
 from babyssa.encoder.masking import Sentences, Vocabulary
 from babyssa.encoder.model import build_encoder, masked_lm_loss
 from babyssa.errors import DataError
 from babyssa.files import sha256
+from babyssa.training.evaluation import suite_accuracy
 from babyssa.training.run import TrainingRun, run_training
 from babyssa.training.run_folder import refuse_earlier_run
 from babyssa.training.trainer import refuse_several_devices
 
 
 def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> TrainingRun:
-    """Train one encoder and write its run folder.
+    """Train one encoder and write its run folder, or go on with the run that was stopped in it.
 
     Parameters
     ----------
@@ -41,7 +42,11 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
     Raises
     ------
     OutputExistsError
-        If ``settings.out`` holds a run already.
+        If ``settings.out`` holds a finished run, or an unfinished one with other settings.
+    BusyError
+        If another process trains in ``settings.out``.
+    Stopped
+        If Ctrl-C or SIGTERM came: the run is saved, and the same call goes on with it.
     DataError, ModelError, ConfigError
         If corpus, tokenizer or settings cannot be used; the message says which and what to do.
     """
@@ -87,6 +92,7 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
         tokenizer=tokenizer,
         facts=facts,
         about=f"{len(sentences):,} sentences ({dropped} longer than {settings.size.max_length} tokens dropped)",
+        overwrite=overwrite,
     )
 
 
@@ -101,21 +107,9 @@ def split(corpus: list[str], held_out: int) -> tuple[list[str], list[str]]:
     tuple of list of str
         Training sentences and held-out sentences, each in corpus order.
     """
-    if held_out <= 0:
-        return corpus, []
-    if held_out >= len(corpus):
-        raise DataError(
-            f"{held_out} sentences are to be held out of a corpus of {len(corpus)}",
-            remedy="lower evaluation.held_out, or use a larger corpus",
-        )
-    chosen = set(np.linspace(0, len(corpus) - 1, held_out).astype(int).tolist())
+    chosen = set(held_out_places(len(corpus), held_out))
     training = [sentence for i, sentence in enumerate(corpus) if i not in chosen]
     return training, [corpus[i] for i in sorted(chosen)]
-
-
-def corpus_file(corpus: Path) -> Path:
-    """The text file of a corpus that is given as a file or as a prepared folder."""
-    return corpus / "corpus.txt" if Path(corpus).is_dir() else Path(corpus)
 
 
 def _tokenizer(settings: EncoderTraining):
@@ -150,16 +144,17 @@ def _measurement(
 
     Raises what would be raised at the first measurement, before any training.
     """
-    from babyssa.probing import as_loaded, check_suite, choose_method, load_suite, probe, score
+    from babyssa.probing import as_loaded, score
 
-    loaded = as_loaded((model, tokenizer))
-    choose_method(loaded, evaluation.method, None)
+    accuracy = suite_accuracy(
+        as_loaded((model, tokenizer)),
+        evaluation.suite,
+        evaluation.suite_order,
+        evaluation.method,
+        evaluation.limit,
+    )
     lengths = map(len, encode_sentences(tokenizer, held_out))
     fitting = [s for s, length in zip(held_out, lengths, strict=True) if 2 < length <= tokenizer.model_max_length]
-    suite = None
-    if evaluation.suite is not None:
-        suite = load_suite(evaluation.suite, evaluation.suite_order).select(limit=evaluation.limit)
-        check_suite(loaded, suite, evaluation.method)
 
     def measure(model) -> dict[str, float]:
         measured = {}
@@ -167,8 +162,6 @@ def _measurement(
             scores = score((model, tokenizer), fitting, method="pll")
             nats = -sum(s.score for s in scores) / sum(len(s.tokens) for s in scores)
             measured["pseudo_perplexity"] = float(np.exp(nats))
-        if suite is not None:
-            measured["accuracy"] = probe((model, tokenizer), suite, method=evaluation.method).accuracy
-        return measured
+        return {**measured, **accuracy(model)}
 
     return measure, len(fitting)

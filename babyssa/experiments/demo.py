@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from babyssa.console import say
 from babyssa.data import prepare, train_tokenizer
 from babyssa.encoder.config import EncoderTraining
-from babyssa.errors import OutputExistsError
+from babyssa.errors import OutputExistsError, Stopped
 from babyssa.experiments.grid import COMPARISON, Probing, sweep
 from babyssa.resources import resource
 
@@ -71,5 +71,9 @@ def run_demo(out: str | Path, settings: EncoderTraining, *, pairs: int = 100, ov
     train_tokenizer(out / "corpus", out / "tokenizer", vocab_size=settings.vocab_size)
     say("3/3 training and probing Softmax and SSA encoders")
     settings = dataclasses.replace(settings, corpus=out / "corpus", tokenizer=out / "tokenizer", out=out)
-    _, comparison = sweep(settings, list(VARIANTS), [0], Probing(limit=pairs))
+    try:
+        _, comparison = sweep(settings, list(VARIANTS), [0], Probing(limit=pairs))
+    except Stopped as stop:
+        remedy = "give the command again with --overwrite"
+        raise Stopped("the demo was stopped", signal=stop.signal, path=out, remedy=remedy) from None
     return Demo(out, time.monotonic() - started, comparison)

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from babyssa.attention import scoring_config, scoring_settings
+from babyssa.checksums import verify_checksums
 from babyssa.console import say
 from babyssa.data import load_tokenizer, tokenizer_sha256, train_tokenizer
 from babyssa.encoder.config import EncoderTraining
 from babyssa.encoder.model import build_encoder
 from babyssa.encoder.training import corpus_file, train_encoder
-from babyssa.errors import ConfigError, OutputExistsError, nearest
+from babyssa.errors import BabySSAError, ConfigError, Stopped, describe, nearest
 from babyssa.files import read_json, sha256, write_json
+from babyssa.locks import locked
 from babyssa.probing import Suite, as_loaded, check_suite, compare, load_model, load_suite, probe, weights_sha256
+from babyssa.probing.result_folders import read_result
 from babyssa.probing.scorers import METHODS
 from babyssa.training.run import TrainingRun
-from babyssa.training.run_folder import PROBE, is_finished, plain, read_settings
+from babyssa.training.run_folder import (
+    PROBE,
+    is_finished,
+    plain,
+    refuse_another_run,
+    refuse_difference,
+    remove_leftovers,
+)
+from babyssa.training.stopping import stopped_at_once
 from babyssa.training.trainer import refuse_several_devices
 
 if TYPE_CHECKING:
@@ -27,9 +40,9 @@ if TYPE_CHECKING:
 
 COMPARISON = "comparison"
 
-# Where a run's files are does not make it another run; what is in them does, and its hash is compared. Of
-# the evaluation, only what is held out of training does.
-_NOT_COMPARED = ("corpus", "out", "tokenizer", "vocab_size", "evaluation")
+# Of the evaluation, only what is held out of training makes a finished run another.
+_EVALUATION = "evaluation"
+_ORIGIN = "trained_on.json"
 
 
 @dataclass(frozen=True)
@@ -56,12 +69,13 @@ class Probing:
 
 @dataclass(frozen=True)
 class Cell:
-    """One variant under one seed, and where it is."""
+    """One variant under one seed, where it is, how it was trained by this call, or why it could not be."""
 
     variant: str
     seed: int
     folder: Path
     run: TrainingRun | None = field(default=None, compare=False)
+    failure: str | None = field(default=None, compare=False)
 
 
 def sweep(
@@ -70,8 +84,9 @@ def sweep(
     """Train and probe every variant under every seed, and compare them.
 
     Under one seed, all variants start from the same values of the parameters they share and see the same
-    masks in the same order, with one tokenizer. A cell that is trained or probed already is skipped, so a
-    sweep that was stopped goes on where it was, and one with more seeds or variants adds only those.
+    masks in the same order, with one tokenizer. A cell that is trained or probed already is skipped, and one
+    that was stopped goes on from its last resume point, so a sweep that was stopped goes on where it was, and
+    one with more seeds or variants adds only those. A cell that fails does not stop the others.
 
     Parameters
     ----------
@@ -87,13 +102,20 @@ def sweep(
     Returns
     -------
     tuple of list of Cell, Comparison
-        Writes OUT/VARIANT-SEED/ (a run folder with probe/ inside), OUT/tokenizer/ and OUT/comparison/, the
-        last anew at each call.
+        A cell that failed says why in ``failure``, and so does a note of the comparison. Writes
+        OUT/VARIANT-SEED/ (a run folder with probe/ inside), OUT/tokenizer/ and OUT/comparison/, the last anew at
+        each call.
 
     Raises
     ------
     OutputExistsError
         If a cell's folder holds a run with other settings; names the first that differs.
+    Stopped
+        If Ctrl-C or SIGTERM came: what is done is saved, and the same call goes on from there.
+    BusyError
+        If another process sweeps into the same folder.
+    BabySSAError
+        If so many cells failed that there is nothing to compare.
     """
     probing = probing or Probing()
     if not variants or not seeds:
@@ -116,28 +138,43 @@ def sweep(
         for variant in dict.fromkeys(variants)
     ]
     corpus = sha256(corpus_file(settings.corpus))
-    tokenizer = settings.tokenizer or _sweep_tokenizer(settings, corpus)
-    loaded_tokenizer = load_tokenizer(tokenizer)
-    loaded_tokenizer.model_max_length = settings.size.max_length
-    untrained = build_encoder(settings.size, loaded_tokenizer)
-    check_suite(as_loaded((untrained, loaded_tokenizer)), suite, probing.method)
-    facts = {"corpus_sha256": corpus, "tokenizer_sha256": tokenizer_sha256(loaded_tokenizer)}
-    for cell in cells:
-        if is_finished(cell.folder):
-            _refuse_another_run(_cell_settings(settings, cell, tokenizer), facts, cell.folder)
-            _refuse_another_probe(cell.folder, suite, probing)
-    done = []
-    for number, cell in enumerate(cells, start=1):
-        say(f"{number}/{len(cells)}: {cell.folder}")
-        done.append(_run_cell(cell, _cell_settings(settings, cell, tokenizer), suite, probing))
+    with (
+        locked(settings.out, "a sweep"),
+        stopped_at_once("the sweep", settings.out, "the same command goes on from there"),
+    ):
+        tokenizer = settings.tokenizer or _sweep_tokenizer(settings, corpus)
+        loaded_tokenizer = load_tokenizer(tokenizer)
+        loaded_tokenizer.model_max_length = settings.size.max_length
+        untrained = build_encoder(settings.size, loaded_tokenizer)
+        check_suite(as_loaded((untrained, loaded_tokenizer)), suite, probing.method)
+        facts = {"corpus_sha256": corpus, "tokenizer_sha256": tokenizer_sha256(loaded_tokenizer)}
+        for cell in cells:
+            if is_finished(cell.folder) and not _is_damaged(cell.folder):
+                _refuse_another_run(_cell_settings(settings, cell, tokenizer), facts, cell.folder)
+                _refuse_another_probe(cell.folder, suite, probing)
+        done = []
+        for number, cell in enumerate(cells, start=1):
+            say(f"{number}/{len(cells)}: {cell.folder}")
+            done.append(_run_cell(cell, _cell_settings(settings, cell, tokenizer), suite, probing))
+        return done, _compare(done, settings.out)
+
+
+def _compare(cells: list[Cell], out: Path) -> Comparison:
+    """The comparison of the cells that succeeded; its notes name the others."""
+    variants = list(dict.fromkeys(cell.variant for cell in cells))
     baseline = "softmax" if "softmax" in variants else variants[0]
-    comparison = compare(
-        [cell.folder / PROBE for cell in cells],
-        Path(settings.out) / COMPARISON,
+    failed = [cell for cell in cells if cell.failure is not None]
+    good = [cell for cell in cells if cell.failure is None]
+    if baseline not in {cell.variant for cell in good}:
+        what = f"{len(failed)} of {len(cells)} cells failed, all of the baseline {baseline} among them"
+        raise BabySSAError(f"{what}: {failed[0].failure}", path=out, remedy="mend the cause, and sweep again")
+    return compare(
+        [cell.folder / PROBE for cell in good],
+        Path(out) / COMPARISON,
         baseline=baseline,
         overwrite=True,
+        notes=[f"{cell.variant}, seed {cell.seed}, failed and is left out ({cell.failure})" for cell in failed],
     )
-    return done, comparison
 
 
 def _cell_settings(settings: EncoderTraining, cell: Cell, tokenizer: Path | None) -> EncoderTraining:
@@ -149,41 +186,59 @@ def _cell_settings(settings: EncoderTraining, cell: Cell, tokenizer: Path | None
 def _sweep_tokenizer(settings: EncoderTraining, corpus: str) -> Path:
     """The tokenizer that all cells share; trained on the corpus unless an earlier call has done so."""
     folder = Path(settings.out) / "tokenizer"
-    origin = folder / "trained_on.json"
     wanted = {"corpus_sha256": corpus, "vocab_size": settings.vocab_size}
-    if origin.is_file():
-        _refuse_difference(read_json(origin), wanted, "was trained with", folder, "choose another --out")
-    else:
-        train_tokenizer(settings.corpus, folder, vocab_size=settings.vocab_size)
-        write_json(origin, wanted)
+    if not folder.exists():
+        partial = folder.with_name(".tokenizer.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        train_tokenizer(settings.corpus, partial, vocab_size=settings.vocab_size)
+        write_json(partial / _ORIGIN, wanted)
+        os.replace(partial, folder)
+    refuse_difference(read_json(folder / _ORIGIN), wanted, "was trained with", folder, "choose another --out")
     return folder
 
 
 def _run_cell(cell: Cell, settings: EncoderTraining, suite: Suite, probing: Probing) -> Cell:
     run = None
-    if is_finished(cell.folder):
-        say("  trained already")
-    else:
-        # config.yaml without weights is what a stopped run leaves behind: it is trained again.
-        run = train_encoder(settings, overwrite=True)
-    if (cell.folder / PROBE / "summary.json").is_file():
-        say("  probed already")
-    else:
-        probe(cell.folder, suite, method=probing.method, out=cell.folder / PROBE, overwrite=True)
+    try:
+        if is_finished(cell.folder):
+            remove_leftovers(cell.folder)
+            verify_checksums(cell.folder)
+            say("  trained already")
+        else:
+            run = train_encoder(settings)
+        if (cell.folder / PROBE / "summary.json").is_file():
+            read_result(cell.folder / PROBE)
+            say("  probed already")
+        else:
+            probe(cell.folder, suite, method=probing.method, out=cell.folder / PROBE, overwrite=True)
+    except Stopped:
+        raise
+    except Exception as error:  # whatever is wrong with one cell is no reason to lose the others
+        failure = describe(error)
+        say(f"  failed: {failure}")
+        return dataclasses.replace(cell, run=run, failure=failure)
     return dataclasses.replace(cell, run=run)
+
+
+def _is_damaged(folder: Path) -> bool:
+    """Whether a finished cell will be reported as damaged when its turn comes."""
+    try:
+        verify_checksums(folder)
+        verify_checksums(folder / PROBE)
+    except BabySSAError:
+        return True
+    return False
 
 
 def _refuse_another_run(settings: EncoderTraining, facts: dict[str, str], folder: Path) -> None:
     """Raise OutputExistsError unless the finished run in `folder` is what `settings` would train."""
-    found = read_settings(folder)
-    wanted = {key: value for key, value in plain(settings).items() if key not in _NOT_COMPARED}
+    wanted = {key: value for key, value in plain(settings).items() if key != _EVALUATION}
     wanted |= {
         "scoring": scoring_settings(scoring_config(settings.variant)),
-        "evaluation.held_out": settings.evaluation.held_out,
+        f"{_EVALUATION}.held_out": settings.evaluation.held_out,
         "facts": facts,
     }
-    remedy = "choose another --out, or the same settings and data"
-    _refuse_difference(_flat(found), _flat(wanted), "was trained with", folder, remedy)
+    refuse_another_run(folder, wanted, "was trained with", "choose another --out, or the same settings and data")
 
 
 def _refuse_another_probe(folder: Path, suite: Suite, probing: Probing) -> None:
@@ -197,21 +252,4 @@ def _refuse_another_probe(folder: Path, suite: Suite, probing: Probing) -> None:
         "model_sha256": weights_sha256(load_model(folder, "cpu").model),
     }
     remedy = "remove that folder, or use the same suite and method"
-    _refuse_difference(read_json(summary), wanted, "was probed with", summary.parent, remedy)
-
-
-def _refuse_difference(found: dict[str, Any], wanted: dict[str, Any], what: str, path: Path, remedy: str) -> None:
-    for key, value in wanted.items():
-        if found.get(key) != value:
-            raise OutputExistsError(f"{what} {key} {found.get(key)!r}, not {value!r}", path=path, remedy=remedy)
-
-
-def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings by dotted name."""
-    flat = {}
-    for key, value in values.items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{key}.")
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat
+    refuse_difference(read_json(summary), wanted, "was probed with", summary.parent, remedy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from babyssa.checksums import CHECKSUMS, write_checksums
 from babyssa.console import progress
+from babyssa.data import tokenizer_sha256
 from babyssa.errors import DataError
-from babyssa.files import atomic_write, read_yaml, refuse_to_overwrite, versions, write_json
+from babyssa.files import atomic_write, json_text, read_yaml, refuse_to_overwrite, sha256, versions
 from babyssa.probing.encoding import Encoding, encode_all
 from babyssa.probing.models import LoadedModel, as_loaded, weights_sha256
 from babyssa.probing.scorers import choose_method, reduce, token_scores
@@ -46,6 +49,7 @@ class ProbeResult:
     suite: str
     suite_sha256: str
     model_sha256: str
+    tokenizer_sha256: str | None
     method: str
     reduction: str
     n_pairs: int
@@ -97,7 +101,7 @@ def probe(
     seed : int, optional
         Seed of the training run; if not given, ``seed`` in the model folder's config.yaml, else None.
     out : str or Path, optional
-        Folder to write summary.json and pairs.csv into.
+        Folder to write summary.json, pairs.csv and their checksums.json into.
     overwrite : bool
         Whether a result that is already there may be replaced.
     batch_size, device
@@ -134,6 +138,7 @@ def probe(
         suite=suite.name,
         suite_sha256=suite.sha256,
         model_sha256=weights_sha256(loaded.model),
+        tokenizer_sha256=tokenizer_sha256(loaded.tokenizer) if loaded.tokenizer.is_fast else None,
         method=method,
         reduction=reduction,
         n_pairs=suite.n_pairs,
@@ -206,8 +211,9 @@ def identity(loaded: LoadedModel, variant: str | None = None, seed: int | None =
 
 
 def _write(result: ProbeResult, suite: Suite, out: Path) -> None:
-    # The summary comes last and an old one goes first: where there is a summary, its pairs are complete.
-    (out / SUMMARY).unlink(missing_ok=True)
+    # The summary comes last and an old one goes first: where there is a summary, all else is complete.
+    for name in (SUMMARY, CHECKSUMS):
+        (out / name).unlink(missing_ok=True)
     with atomic_write(out / PAIRS) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["paradigm", "pair", "good", "bad", "score_good", "score_bad"])
@@ -216,4 +222,8 @@ def _write(result: ProbeResult, suite: Suite, out: Path) -> None:
                 zip(paradigm.pairs, result.scores[paradigm.name].tolist(), strict=True)
             ):
                 writer.writerow([paradigm.name, index, pair.good, pair.bad, repr(good), repr(bad)])
-    write_json(out / SUMMARY, result.summary())
+    summary = json_text(result.summary())
+    digest = hashlib.sha256(summary.encode()).hexdigest()
+    write_checksums(out, {PAIRS: sha256(out / PAIRS), SUMMARY: digest})
+    with atomic_write(out / SUMMARY) as file:
+        file.write(summary)

@@ -34,7 +34,7 @@ from babyssa.probing.statistics import (
 if TYPE_CHECKING:
     import pandas as pd
 
-FILES = ("comparison.csv", "comparison.md", "comparison.png")
+FILES = ("comparison.csv", "comparison.md", "comparison.png", "runs.csv")
 
 _ORDER = ("softmax", "ssa-1.5", "ssa-2", "ssa")
 
@@ -118,6 +118,7 @@ def compare(
     seed: int = 0,
     allow_mixed: bool = False,
     overwrite: bool = False,
+    notes: Sequence[str] = (),
 ) -> Comparison:
     """Compare variants over seeds from probe results.
 
@@ -126,7 +127,7 @@ def compare(
     folders : iterable of path-like
         Folders that ``babyssa probe`` wrote, or folders that contain such folders at any depth.
     out : path-like, optional
-        Where to write comparison.csv, comparison.md and comparison.png.
+        Where to write comparison.csv, comparison.md, comparison.png, and runs.csv: what made every number.
     baseline : str
         The variant that the others are compared with.
     level : float
@@ -136,10 +137,12 @@ def compare(
     seed : int
         Of the bootstrap.
     allow_mixed : bool
-        Compare also results of different suites, methods or reductions, on the pairs that all have, and
-        average those of the same variant and seed.
+        Compare also results of different suites, methods, reductions or tokenizers, on the pairs that all
+        have, and average those of the same variant and seed.
     overwrite : bool
         Whether files in `out` may be replaced.
+    notes : sequence of str
+        What readers must know besides, such as what is missing and why.
 
     Returns
     -------
@@ -159,7 +162,7 @@ def compare(
         refuse_to_overwrite(Path(out), FILES, overwrite)
     results = [read_result(folder) for folder in find_results(folders)]
     variants = _order_variants(results, baseline)
-    pairs, notes = check_comparable(results, allow_mixed)
+    pairs, mixed = check_comparable(results, allow_mixed)
     runs, outcomes, more = _line_up(results, pairs, variants)
     contrasts, unmatched = _contrasts(runs, variants)
     table = _estimate(outcomes, _phenomena(results, outcomes), runs, variants, contrasts, level, resamples, seed)
@@ -172,7 +175,7 @@ def compare(
         resamples=resamples,
         seed=seed,
         facts=_facts(results),
-        notes=(*notes, *more, *unmatched),
+        notes=(*notes, *mixed, *more, *unmatched),
     )
     if out is not None:
         _write(found, Path(out))
@@ -405,9 +408,13 @@ def _list_runs(results, runs: list[_Run], variants: list[str]) -> pd.DataFrame:
             "seed": _show_seed(result.seed),
             "model": result.summary["model"],
             "model_sha256": result.model_sha256 or "",
+            "tokenizer_sha256": result.summary.get("tokenizer_sha256") or "",
             "suite": result.summary["suite"],
+            "suite_sha256": result.summary["suite_sha256"],
             "method": result.summary["method"],
+            "reduction": result.summary["reduction"] or "",
             "accuracy": float(result.summary["accuracy"]),
+            "versions": _show_versions(result),
             "folder": str(result.folder),
         }
         for result in sorted(
@@ -426,10 +433,12 @@ def _facts(results: Sequence[StoredResult]) -> dict[str, list[str]]:
         "suite": [f"{name} (sha256 {digest[:12]})" for name, digest in sorted(suites)],
         "method": different(r.summary["method"] for r in results),
         "reduction": different(r.summary["reduction"] or "none" for r in results),
-        "versions": different(
-            ", ".join(f"{name} {version}" for name, version in r.summary["versions"].items()) for r in results
-        ),
+        "versions": different(map(_show_versions, results)),
     }
+
+
+def _show_versions(result: StoredResult) -> str:
+    return ", ".join(f"{name} {version}" for name, version in result.summary["versions"].items())
 
 
 def _write(comparison: Comparison, out: Path) -> None:
@@ -437,6 +446,8 @@ def _write(comparison: Comparison, out: Path) -> None:
 
     with atomic_write(out / "comparison.csv") as file:
         comparison.table.to_csv(file, index=False, lineterminator="\n")
+    with atomic_write(out / "runs.csv") as file:
+        comparison.runs.to_csv(file, index=False, lineterminator="\n")
     with atomic_write(out / "comparison.md") as file:
         file.write(comparison.to_markdown())
     with atomic_write(out / "comparison.png", "wb") as file:

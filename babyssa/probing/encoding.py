@@ -78,7 +78,7 @@ def encode_all(
         verbose=False,
     )
     forbidden = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
-    start = () if masked else (_start_id(loaded),)
+    start = () if masked else (start_id(loaded),)
     encodings = []
     for index, (sentence, place) in enumerate(zip(sentences, places, strict=True)):
         ids = encoded["input_ids"][index]
@@ -123,7 +123,7 @@ def _check_text(sentence: str, place: Mapping[str, Any]) -> None:
         raise DataError(f"sentence {sentence!a} is not valid Unicode ({where})", **place) from None
 
 
-def _start_id(loaded: LoadedModel) -> int:
+def start_id(loaded: LoadedModel) -> int:
     """What a causal model's first token is conditioned on: bos, or eos where that is the only one (GPT-2)."""
     for token in (loaded.tokenizer.bos_token_id, loaded.tokenizer.eos_token_id):
         if token is not None:

@@ -90,7 +90,16 @@ def write_comparison_figure(comparison: Comparison, file: BinaryIO) -> None:
     """Write :func:`draw_comparison` as PNG, without a warning for each glyph that the font lacks."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        draw_comparison(comparison).savefig(file, format="png")
+        draw_comparison(comparison).savefig(file, format="png", metadata={"Description": _provenance(comparison)})
+
+
+def _provenance(comparison: Comparison) -> str:
+    """What made the figure, for the text that a PNG file carries."""
+    facts = "; ".join(f"{key}: {', '.join(values)}" for key, values in comparison.facts.items())
+    runs = "; ".join(
+        f"{run.variant} seed {run.seed} sha256 {run.model_sha256[:12]}" for run in comparison.runs.itertuples()
+    )
+    return _one_line(f"{facts}; models: {runs}").encode("ascii", "backslashreplace").decode()
 
 
 def _decorate(axes, names: list[tuple[str, str]]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from babyssa.attention import register_checkpoint
+from babyssa.checksums import tensors_sha256, verify_checksums
 from babyssa.console import quiet_transformers
 from babyssa.data import tokenizer_sha256
 from babyssa.errors import BabySSAError, ConfigError, ModelError
@@ -25,12 +25,8 @@ from babyssa.files import read_yaml
 
 Kind = Literal["masked", "causal"]
 
-_WEIGHTS = (
-    "model.safetensors",
-    "model.safetensors.index.json",
-    "pytorch_model.bin",
-    "pytorch_model.bin.index.json",
-)
+_WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+_PICKLES = ("pytorch_model*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
 _VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model")
 
 
@@ -57,6 +53,9 @@ class LoadedModel:
 def load_model(name: str | Path, device: str | torch.device | None = None) -> LoadedModel:
     """Load any masked or causal language model that transformers can load, in float32 and in eval mode.
 
+    Weights are read from safetensors only, no code that comes with a model is run, and a folder with
+    checksums.json, such as a run folder, is checked against it.
+
     Parameters
     ----------
     name : str or Path
@@ -72,12 +71,15 @@ def load_model(name: str | Path, device: str | torch.device | None = None) -> Lo
     ------
     ModelError
         If the folder is missing or incomplete, the checkpoint lacks weights, the model is neither masked nor
-        causal, or the tokenizer does not fit it.
+        causal, its weights are a pickle, or the tokenizer does not fit it.
+    DamageError
+        If a file is not what the folder's checksums say that it was.
     ConfigError
         If there is no such device.
     """
     folder = Path(name)
     if folder.is_dir():
+        verify_checksums(folder)
         _check_folder(folder)
     elif folder.exists() or not _may_be_hub_id(str(name)):
         what = "is a file, not a model folder" if folder.exists() else "no such model folder"
@@ -96,6 +98,7 @@ def load_model(name: str | Path, device: str | torch.device | None = None) -> Lo
             dtype=torch.float32,
             output_loading_info=True,
             trust_remote_code=False,
+            use_safetensors=True,
         )
     _check_tokenizer(folder, tokenizer)
     missing = sorted(report["missing_keys"])
@@ -146,12 +149,8 @@ def as_loaded(model: Any, *, name: str | None = None, device: str | torch.device
 
 
 def weights_sha256(model: nn.Module) -> str:
-    """Hash of a model's state dict: names, types, shapes and values, the same in memory and from any file."""
-    digest = hashlib.sha256()
-    for key, tensor in sorted(model.state_dict().items()):
-        digest.update(f"{key} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        digest.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()
+    """Hash of a model's state dict, the same in memory and from any file."""
+    return tensors_sha256(model.state_dict())
 
 
 @contextmanager
@@ -205,6 +204,14 @@ def _max_tokens(model: nn.Module, tokenizer: Any) -> int | None:
 
 
 def _check_folder(folder: Path) -> None:
+    if not any((folder / name).is_file() for name in _WEIGHTS):
+        pickles = sorted(path.name for pattern in _PICKLES for path in folder.glob(pattern))
+        if pickles:
+            raise ModelError(
+                "the weights are a pickle, which can run any code when it is opened",
+                path=folder / pickles[0],
+                remedy="where you trust it, load it with transformers, and save_pretrained writes safetensors",
+            )
     for what, names in (("config.json", ("config.json",)), ("weights", _WEIGHTS), ("tokenizer", _VOCABULARIES)):
         if not any(any(folder.glob(pattern)) for pattern in names):
             label = what if what in names else f"{what} ({names[0]})"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from babyssa.checksums import verify_checksums
 from babyssa.errors import ConfigError, DataError
 from babyssa.files import read_json
 
@@ -30,12 +31,20 @@ _SUMMARY_TYPES = {
     "paradigms": (list,),
     "versions": (dict,),
 }
+# Not in the results of early versions.
+_OPTIONAL_TYPES = {"tokenizer_sha256": (str, type(None))}
 _PARADIGM_TYPES = {
     "name": (str,),
     "phenomenon": (str,),
     "n_pairs": (int,),
     "accuracy": (int, float),
     "ties": (int,),
+}
+_MUST_AGREE = {
+    "suite_sha256": "suite",
+    "method": "method",
+    "reduction": "reduction",
+    "tokenizer_sha256": "tokenizer",
 }
 _COLUMNS = ("paradigm", "pair", "good", "bad", "score_good", "score_bad")
 _TOLERANCE = 1e-9
@@ -112,10 +121,15 @@ def read_result(folder: str | Path) -> StoredResult:
     ------
     DataError
         If a file is missing, broken, or disagrees with the other.
+    DamageError
+        If a file is not what the folder's checksums say that it was.
     """
     folder = Path(folder)
+    verify_checksums(folder)
     summary = read_json(folder / "summary.json")
     _check_types(summary, _SUMMARY_TYPES, folder / "summary.json", "")
+    present = {key: kinds for key, kinds in _OPTIONAL_TYPES.items() if key in summary}
+    _check_types(summary, present, folder / "summary.json", "")
     names: Counter = Counter()
     for index, paradigm in enumerate(summary["paradigms"]):
         _check_types(paradigm, _PARADIGM_TYPES, folder / "summary.json", f"paradigms[{index}].")
@@ -134,24 +148,31 @@ def check_comparable(results: Sequence[StoredResult], allow_mixed: bool) -> tupl
     Raises
     ------
     DataError
-        If the results differ in suite, method, reduction or pairs, or if a variant has a seed twice, unless
-        `allow_mixed`; or if they have no pair in common.
+        If the results differ in suite, method, reduction, tokenizer or pairs, or if a variant has a seed twice,
+        unless `allow_mixed`; or if they have no pair in common.
     """
     first, notes = results[0], []
     remedy = "compare results that agree in it, or pass --allow-mixed"
-    for key, label in (("suite_sha256", "suite"), ("method", "method"), ("reduction", "reduction")):
-        for other in results[1:]:
-            if other.summary[key] != first.summary[key] and not allow_mixed:
-                show = _short_hash if key == "suite_sha256" else repr
+    for key, label in _MUST_AGREE.items():
+        # An early version's result, or a slow tokenizer, has no hash to compare.
+        known = [r for r in results if key != "tokenizer_sha256" or r.summary.get(key) is not None]
+        hashed = key.endswith("_sha256")
+        for other in known[1:]:
+            if other.summary[key] != known[0].summary[key] and not allow_mixed:
+                show = _short_hash if hashed else repr
                 raise DataError(
-                    f"its {label} is {show(other.summary[key])}, but {show(first.summary[key])} in {first.folder}",
+                    f"its {label} is {show(other.summary[key])}, but {show(known[0].summary[key])} "
+                    f"in {known[0].folder}",
                     path=other.folder,
                     remedy=remedy,
                 )
-        values = sorted({str(r.summary[key]) for r in results})
+        values = sorted({str(r.summary[key]) for r in known})
         if len(values) > 1:
-            listed = f"{len(values)} suites" if key == "suite_sha256" else f"{label}s {', '.join(values)}"
+            listed = f"{len(values)} {label}s" if hashed else f"{label}s {', '.join(values)}"
             notes.append(f"the results mix {listed}")
+        if known and len(known) < len(results):
+            unknown = len(results) - len(known)
+            notes.append(f"the {label} of {unknown} result{'s' * (unknown > 1)} is unknown")
     for other in results[1:]:
         if other.outcomes.keys() != first.outcomes.keys() and not allow_mixed:
             missing = len(first.outcomes.keys() - other.outcomes.keys())

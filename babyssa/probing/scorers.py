@@ -234,7 +234,7 @@ def token_scores(
     """
     if batch_size is not None and batch_size < 1:
         raise ConfigError(f"batch size must be at least 1, not {batch_size}")
-    engine = _Engine(loaded, batch_size)
+    engine = Engine(loaded, batch_size)
     start = 0
     while start < len(encodings):
         questions: list[list[Question]] = []
@@ -258,7 +258,7 @@ def token_scores(
             start += 1
 
 
-class _Engine:
+class Engine:
     """Answers questions in batches; keeps whether the model's head can be asked at single positions."""
 
     def __init__(self, loaded: LoadedModel, batch_size: int | None):

@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from babyssa.data.lines import read_lines
 from babyssa.errors import ConfigError, DataError, nearest
 from babyssa.files import read_yaml
 from babyssa.resources import resource
@@ -255,6 +256,12 @@ def _load_file(path: Path, order: str | None, columns: dict[str, str]) -> list[P
     return [Paradigm(name, phenomena[name], tuple(found), path) for name, found in pairs.items()]
 
 
+def _lines_of(text: str) -> list[str]:
+    """The lines of a text, ended by ``\\n`` or ``\\r\\n``."""
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    return lines[:-1] if lines[-1] == "" else lines
+
+
 def _text_rows(path: Path, text: str, order: str | None) -> Iterator[tuple[int, dict[str, str]]]:
     if order is None:
         raise ConfigError(
@@ -262,9 +269,7 @@ def _text_rows(path: Path, text: str, order: str | None) -> Iterator[tuple[int, 
             path=path,
             remedy="pass --order bad-first (as Zorro is published) or --order good-first",
         )
-    lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
+    lines = _lines_of(text)
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             raise DataError("empty line", path=path, line=number, remedy="a pair is two consecutive lines")
@@ -284,9 +289,7 @@ def _text_rows(path: Path, text: str, order: str | None) -> Iterator[tuple[int, 
 def _json_rows(
     path: Path, text: str, keys: dict[str, str], required: set[str]
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
+    lines = _lines_of(text)
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             raise DataError("empty line", path=path, line=number, remedy="delete it")
@@ -294,6 +297,8 @@ def _json_rows(
             record = json.loads(line)
         except json.JSONDecodeError as error:
             raise DataError(f"broken JSON: {error.msg}", path=path, line=number) from None
+        except RecursionError:
+            raise DataError("broken JSON: nested too deeply", path=path, line=number) from None
         if not isinstance(record, dict):
             raise DataError("not a JSON object", path=path, line=number)
         row = {}
@@ -341,27 +346,11 @@ def quoted(text: str) -> str:
 
 
 def read_text(path: Path) -> str:
-    """The text of a UTF-8 file, without byte-order mark and with ``\\n`` line ends.
+    """The text of a UTF-8 file, without byte-order mark.
 
     Raises
     ------
     DataError
-        If there is no such file, or its bytes are not UTF-8 (names the line).
+        If there is no such file, its bytes are not UTF-8, or a line is too long to be one (names the line).
     """
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise DataError("no such file", path=path) from None
-    except IsADirectoryError:
-        raise DataError("is a folder, not a file", path=path) from None
-    return decode(content, path)
-
-
-def decode(content: bytes, path: Path) -> str:
-    """Like :func:`read_text`, for bytes that came from `path`."""
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise DataError("not UTF-8", path=path, line=line, remedy="save the file as UTF-8") from None
-    return text.replace("\r\n", "\n")
+    return "".join(read_lines(path))

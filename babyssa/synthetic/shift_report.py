@@ -60,10 +60,12 @@ def summary(results: ShiftResults) -> str:
     """One markdown table per task: a row per model, a column per shift, mean over seeds and its interval."""
     parts = []
     for task, of_task in results.models.groupby("task", sort=False):
-        unit = "balanced accuracy in %" if task != "linear" else "squared error / variance of y"
+        unit = "balanced accuracy in %, mean over k"
+        if task == "linear":
+            unit = "squared error / variance of y, mean over k from the third example on"
         shifts = list(dict.fromkeys(of_task["shift"]))
         lines = [
-            f"## {task}: {unit}, mean over k",
+            f"## {task}: {unit}",
             "",
             "| model | seeds | " + " | ".join(shifts) + " |",
             "| --- | --- |" + " ---: |" * len(shifts),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from torch import nn
 from transformers import AutoModel
 
 from babyssa.attention import scorings
+from babyssa.checksums import verify_checksums
 from babyssa.console import progress, quiet_transformers
 from babyssa.errors import ConfigError, DataError, ModelError
 from babyssa.probing.statistics import t_interval
@@ -110,7 +111,8 @@ class ShiftResults:
     Parameters
     ----------
     runs : DataFrame
-        task, model, variant, blocks, seed, shift, value (mean over k), low, high (95%, bootstrap over
+        task, model, variant, blocks, seed, shift, value (mean over k, of linear functions from the third
+        example on), low, high (95%, bootstrap over
         sequences), last (at the last k), n.
     positions : DataFrame
         The same at each k, from 1: value, low, high.
@@ -154,8 +156,8 @@ def load_run(folder: Path) -> Run:
 
     Raises
     ------
-    DataError, ModelError
-        If the folder holds no finished run on a synthetic task.
+    DataError, ModelError, DamageError
+        If the folder holds no finished run on a synthetic task, or one of its files has changed since.
     """
     folder = Path(folder)
     settings = read_settings(folder)
@@ -167,6 +169,7 @@ def load_run(folder: Path) -> Run:
         )
     if not is_finished(folder):
         raise ModelError("the run is not finished", path=folder, remedy="run its command again")
+    verify_checksums(folder)
     with quiet_transformers():
         model = AutoModel.from_pretrained(folder)
     if not isinstance(model, InContextTransformer):
@@ -296,14 +299,14 @@ def _refuse(runs: Sequence[Run], shifts: Shifts) -> None:
                 )
 
 
-def _add(key, name, task, sample, values, summaries, positions, ks: Iterable[int] | None = None) -> None:
+def _add(key, name, task, sample, values, summaries, positions, ks: np.ndarray | None = None) -> None:
     """One row for a run under a shift, and one for each k."""
-    value, by_k, (low, high), (lows, highs) = _estimate(task, sample, values)
+    ks = np.arange(values.shape[1]) if ks is None else ks
+    value, by_k, (low, high), (lows, highs) = _estimate(task, sample, values, ks)
     last = by_k[~np.isnan(by_k)][-1]
     summaries.append(
         {**key, "shift": name, "value": value, "low": low, "high": high, "last": last, "n": len(values)}
     )
-    ks = range(values.shape[1]) if ks is None else ks
     for k, *estimate in zip(ks, by_k, lows, highs, strict=True):
         if not np.isnan(estimate[0]):
             positions.append(
@@ -311,10 +314,10 @@ def _add(key, name, task, sample, values, summaries, positions, ks: Iterable[int
             )
 
 
-def _estimate(task: Task, sample: Sample, values: np.ndarray):
-    """Value over all k and at each k, each with its 95% bootstrap interval over sequences.
+def _estimate(task: Task, sample: Sample, values: np.ndarray, ks: np.ndarray):
+    """Mean over k and value at each k, each with its 95% bootstrap interval over sequences.
 
-    With a deviant number, only predictions after it count.
+    With a deviant number, only predictions after it count. The mean leaves out what no context can tell.
     """
     counted = np.ones(values.shape, dtype=bool)
     if sample.deviant is not None:
@@ -332,7 +335,7 @@ def _estimate(task: Task, sample: Sample, values: np.ndarray):
     by_k = np.mean(by_k, axis=0)
     # A k without one of the classes has no value, and a resample without one does not count at this k.
     known = ~np.isnan(by_k[0])
-    overall = np.nanmean(by_k[:, known], axis=1)
+    overall = np.nanmean(by_k[:, known & (ks >= task.first_determined)], axis=1)
     lows, highs = np.full((2, values.shape[1]), np.nan)
     lows[known], highs[known] = np.nanquantile(by_k[1:, known], [0.025, 0.975], axis=0)
     return overall[0], by_k[0], np.quantile(overall[1:], [0.025, 0.975]), (lows, highs)

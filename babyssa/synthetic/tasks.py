@@ -81,6 +81,8 @@ class Task:
     name: ClassVar[str]
     metric: ClassVar[str]
     numbers_per_example: ClassVar[int] = 1
+    # Predictions before it, from 0, do not count in a mean over k: their context cannot tell the answer.
+    first_determined: ClassVar[int] = 0
 
     def sample(self, generator: np.random.Generator, sequences: int, length: int, shift: Shift) -> Sample:
         """Draw sequences; `shift.length`, where given, is used in place of `length`."""
@@ -176,6 +178,7 @@ class LinearFunction(Task):
     name = "linear"
     metric = "squared error"
     numbers_per_example = 2
+    first_determined = 2
 
     def sample(self, generator, sequences, length, shift):
         length = shift.length or length

@@ -89,6 +89,7 @@ def train_synthetic(settings: SyntheticTraining, *, overwrite: bool = False) -> 
         loss=_loss(task),
         measure=_measurement(task, settings),
         measure_every=settings.evaluate_every,
+        overwrite=overwrite,
         about=f"{settings.task}, lengths up to {settings.length}",
     )
 

@@ -15,7 +15,10 @@ class Optimisation:
     Parameters
     ----------
     batch_size : int
-        Sequences per step.
+        Sequences in one forward and backward pass.
+    gradient_accumulation : int
+        Batches per optimiser step, whose mean losses are averaged: the step's (global) batch is
+        batch_size x gradient_accumulation sequences, at the memory of one batch.
     epochs : float
         Passes over the training data, all mask patterns included; ignored where `steps` is given.
     steps : int, optional
@@ -39,11 +42,14 @@ class Optimisation:
     precision : {"auto", "float32", "bfloat16"}
         What matrix products are computed in; "auto" takes bfloat16 where the machine computes in it, and float32
         elsewhere. Weights, their updates and the loss are float32.
+    resume_every : int, optional
+        Steps between two saves of what the run goes on from if it is stopped; five minutes if not given.
     report_to : list of str
         Where Trainer reports besides log.jsonl: tensorboard, wandb.
     """
 
     batch_size: int = 16
+    gradient_accumulation: int = 1
     epochs: float = 1.0
     steps: int | None = None
     learning_rate: float = 1e-4
@@ -56,11 +62,16 @@ class Optimisation:
     log_every: int = 100
     checkpoint_every: int = 0
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    resume_every: int | None = None
     report_to: list[str] = field(default_factory=list)
 
     def __post_init__(self):
         if self.batch_size < 1:
             raise ConfigError(f"optimisation.batch_size is {self.batch_size}", remedy="it is at least 1")
+        if self.gradient_accumulation < 1:
+            raise ConfigError(
+                f"optimisation.gradient_accumulation is {self.gradient_accumulation}", remedy="it is at least 1"
+            )
         if self.epochs <= 0 or (self.steps is not None and self.steps < 1):
             raise ConfigError(
                 f"optimisation.epochs is {self.epochs} and optimisation.steps {self.steps}",
@@ -73,6 +84,8 @@ class Optimisation:
                 f"optimisation.warmup_fraction is {self.warmup_fraction} and warmup_steps {self.warmup_steps}",
                 remedy="a fraction between 0 and 1, and at least 0 steps",
             )
+        if self.resume_every is not None and self.resume_every < 1:
+            raise ConfigError(f"optimisation.resume_every is {self.resume_every}", remedy="it is at least 1")
         if self.log_every < 1 or self.checkpoint_every < 0:
             raise ConfigError(
                 f"optimisation.log_every is {self.log_every} and checkpoint_every {self.checkpoint_every}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,9 +11,26 @@ from torch.utils.data import Dataset, Sampler
 from transformers import PreTrainedModel, set_seed
 
 from babyssa.attention import scoring_config, scoring_settings
+from babyssa.checksums import tensors_sha256
 from babyssa.console import quiet_transformers, say
+from babyssa.errors import Stopped
+from babyssa.files import remove_partials, versions
+from babyssa.locks import locked
 from babyssa.training.config import Optimisation
-from babyssa.training.run_folder import plain, save_model, start_run
+from babyssa.training.resume import ResumePoints, find_resume_point, own_tensors
+from babyssa.training.run_folder import (
+    CHECKPOINTS,
+    CONFIG,
+    NOT_COMPARED,
+    RESUME,
+    finish_run,
+    is_finished,
+    plain,
+    read_settings,
+    refuse_another_run,
+    start_run,
+)
+from babyssa.training.stopping import stop_requests
 from babyssa.training.trainer import (
     BatchTrainer,
     Checkpoints,
@@ -23,6 +40,7 @@ from babyssa.training.trainer import (
     RunLog,
     device_name,
     precision_of,
+    scoring_names,
     training_arguments,
 )
 
@@ -84,10 +102,13 @@ def run_training(
     tokenizer: Any = None,
     facts: dict[str, Any] | None = None,
     about: str = "",
+    overwrite: bool = False,
 ) -> TrainingRun:
-    """Train `model` and write its run folder.
+    """Train `model` and write its run folder, or go on with the run that was stopped in it.
 
-    Whatever can be refused is refused before this call: an earlier run's files in ``settings.out`` go first.
+    A run that goes on ends with the bytes of one that was never stopped, on the same machine and with the same
+    number of threads; only the times in its log differ. What can be refused of the settings is refused before
+    this call: the files of an earlier, finished run in ``settings.out`` go first.
 
     Parameters
     ----------
@@ -111,38 +132,112 @@ def run_training(
         What the run was made from, for config.yaml.
     about : str
         What it is trained on, for the first line of the log.
+    overwrite : bool
+        Whether an unfinished run in ``settings.out`` is replaced, and not gone on with.
+
+    Raises
+    ------
+    OutputExistsError
+        If the unfinished run in ``settings.out`` has other settings; names the first that differs.
+    BusyError
+        If another process trains in ``settings.out``.
+    Stopped
+        If Ctrl-C or SIGTERM came: the step is finished and saved.
     """
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    precision = precision_of(settings.optimisation)
-    facts = {**(facts or {}), "parameters": parameters, "device": device_name(), "precision": precision}
+    facts = {
+        **(facts or {}),
+        "parameters": parameters,
+        "initial_weights_sha256": common_weights_sha256(model),
+        "device": device_name(),
+        "precision": precision_of(settings.optimisation),
+    }
     scoring = scoring_settings(scoring_config(settings.variant, **settings.scoring))
-    start_run(settings.out, {"kind": kind, **plain(settings), "scoring": scoring, "facts": facts})
-    say(
-        f"{settings.variant}, seed {settings.seed}: "
-        + ", ".join(filter(None, [f"{parameters:,} parameters", about, facts["device"], precision]))
-    )
-    # The one place where global random state is set: dropout draws from it.
-    set_seed(settings.seed)
-    with quiet_transformers():
-        arguments = training_arguments(settings.optimisation, settings.out, settings.seed, len(batches))
-        trainer = BatchTrainer(model, arguments, dataset, batches, loss)
-        log = RunLog(settings.out, lambda: trainer.tokens)
-        curve = LearningCurve(log, measure, measure_every)
-        trainer.add_callback(log)
-        trainer.add_callback(curve)
-        trainer.add_callback(Checkpoints(settings.out, tokenizer, settings.optimisation.checkpoint_every))
-        started = time.monotonic()
-        trainer.train()
-        seconds = time.monotonic() - started - log.measuring
-        save_model(settings.out, model, tokenizer)
-        measured = curve.measure_now(model, trainer.state.global_step)
+    out = Path(settings.out)
+    with locked(out, "training"):
+        point = _start({"kind": kind, **plain(settings), "scoring": scoring, "facts": facts}, out, overwrite)
+        say(
+            f"{settings.variant}, seed {settings.seed}: "
+            + ", ".join(filter(None, [f"{parameters:,} parameters", about, facts["device"], facts["precision"]]))
+        )
+        # The one place where global random state is set: dropout draws from it.
+        set_seed(settings.seed)
+        with quiet_transformers():
+            arguments = training_arguments(settings.optimisation, out, settings.seed, len(batches))
+            trainer = BatchTrainer(model, arguments, dataset, batches, loss)
+            log = RunLog(trainer, out)
+            curve = LearningCurve(log, measure, measure_every)
+            trainer.add_callback(log)
+            trainer.add_callback(curve)
+            trainer.add_callback(Checkpoints(out, tokenizer, settings.optimisation.checkpoint_every))
+            with stop_requests() as stop:
+                resume = ResumePoints(out, log, settings.optimisation.resume_every, stop, point)
+                resume.attach(trainer)
+                steps = arguments.max_steps
+                if resume.step < steps:
+                    trainer.train(resume_from_checkpoint=None if point is None else str(point))
+                    done = trainer.state.global_step
+                else:
+                    # It was stopped while it was measured or saved.
+                    resume.restore_finished()
+                    done = resume.step
+            if stop.signal is not None:
+                raise Stopped(
+                    f"stopped after step {done} of {steps} ({signal.Signals(stop.signal).name})",
+                    signal=stop.signal,
+                    path=out,
+                    remedy="the same command goes on from there",
+                )
+            clock = log.clock()
+            measured = curve.measure_now(model, done)
+            finish_run(out, model, tokenizer)
     return TrainingRun(
-        folder=Path(settings.out),
+        folder=out,
         variant=settings.variant,
         seed=settings.seed,
         parameters=parameters,
-        steps=trainer.state.global_step,
+        steps=done,
         tokens=trainer.tokens,
-        seconds=seconds,
+        seconds=clock["seconds"] - clock["measuring"],
         measured=measured,
     )
+
+
+def common_weights_sha256(model: PreTrainedModel) -> str:
+    """Hash of the weights but those of the scoring: of an untrained model the same for all variants of a seed."""
+    scoring = scoring_names(model)
+    return tensors_sha256({name: t for name, t in own_tensors(model).items() if name not in scoring})
+
+
+def _start(wanted: dict[str, Any], out: Path, overwrite: bool) -> Path | None:
+    """Make the run folder ready; the resume point to go on from, if there is one."""
+    remove_partials(out)
+    unfinished = (out / CONFIG).is_file() and not is_finished(out)
+    # Where nothing but a config was written, there is nothing to lose.
+    if unfinished and not overwrite and any((out / name).exists() for name in (RESUME, CHECKPOINTS)):
+        refuse_another_run(
+            out,
+            wanted,
+            "holds an unfinished run with",
+            "give the same settings to go on with it, pass --overwrite to start anew, or choose another --out",
+            ignored=(*NOT_COMPARED, "facts.device"),
+        )
+        point = find_resume_point(out)
+        if point is not None:
+            _warn_of_another_machine(out, wanted["facts"]["device"])
+            say(f"{out}: going on after step {point.name.removeprefix('step-')}")
+            return point
+    if unfinished:
+        say(f"{out}: starting an unfinished run from the beginning")
+    start_run(out, wanted)
+    return None
+
+
+def _warn_of_another_machine(out: Path, device: str) -> None:
+    """Say what may make the rest of the run differ, in its last digits, from one that was never stopped."""
+    found = read_settings(out)
+    now = {"device": device, **versions()}
+    then = {"device": found["facts"]["device"], **found["versions"]}
+    changed = [f"{key} was {then.get(key)}, is {value}" for key, value in now.items() if then.get(key) != value]
+    if changed:
+        say(f"warning: the numbers may differ from those of an uninterrupted run: {'; '.join(changed)}")

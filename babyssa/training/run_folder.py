@@ -3,9 +3,10 @@
 - config.yaml: every resolved setting, the versions, and what the run was made from; written first;
 - log.jsonl: one JSON object per logged step;
 - checkpoints/step-N/: the model along the way, where asked for;
+- resume/step-N/: what the run goes on from if it is stopped; removed when it is finished;
 - probe/: what a sweep scored the model with;
-- the tokenizer, if there is one, and the model in save_pretrained's format; model.safetensors is moved into
-  place last, so a folder that has it is finished.
+- the tokenizer, if there is one, and the model in save_pretrained's format; checksums.json, of all these files;
+  model.safetensors is moved into place last, so a folder that has it is finished.
 """
 
 from __future__ import annotations
@@ -13,24 +14,40 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from babyssa.console import say
+from babyssa.checksums import CHECKSUMS, write_checksums
 from babyssa.data import save_tokenizer
-from babyssa.files import atomic_write, read_yaml, refuse_to_overwrite, versions
+from babyssa.errors import OutputExistsError
+from babyssa.files import (
+    atomic_write,
+    full_disk_named,
+    read_yaml,
+    refuse_to_overwrite,
+    remove_partials,
+    sha256,
+    sync_folder,
+    versions,
+)
 
 CONFIG = "config.yaml"
 LOG = "log.jsonl"
 WEIGHTS = "model.safetensors"
 CHECKPOINTS = "checkpoints"
+RESUME = "resume"
 PROBE = "probe"
-PROBE_FILES = (f"{PROBE}/summary.json", f"{PROBE}/pairs.csv")
+PROBE_FILES = (f"{PROBE}/summary.json", f"{PROBE}/pairs.csv", f"{PROBE}/{CHECKSUMS}")
 
 # What config.yaml holds besides the settings themselves.
 PROVENANCE = ("kind", "facts", "versions")
+
+# Where a run's files are does not make it another run (their hashes are among the facts), nor does how often
+# it saves, nor what it reports to.
+NOT_COMPARED = ("corpus", "out", "tokenizer", "vocab_size", "optimisation.resume_every", "optimisation.report_to")
 
 
 def plain(value: Any) -> Any:
@@ -45,16 +62,58 @@ def plain(value: Any) -> Any:
 
 
 def refuse_earlier_run(out: Path, overwrite: bool) -> None:
-    """Raise OutputExistsError if `out` holds a run and `overwrite` is false. Changes nothing.
+    """Raise OutputExistsError if `out` holds a finished run and `overwrite` is false. Changes nothing of it.
 
-    A run that stopped before there was a model to keep is replaced without being asked.
+    An unfinished run passes: it is gone on with if its settings are the same, which :func:`refuse_another_run`
+    finds out when all of them are known.
     """
     out = Path(out)
-    kept = (WEIGHTS, "config.json", CHECKPOINTS)
-    if (out / CONFIG).is_file() and not any((out / name).exists() for name in kept):
-        say(f"{out}: starting an unfinished run again")
+    if (out / CONFIG).is_file() and not is_finished(out):
         return
-    refuse_to_overwrite(out, [CONFIG, LOG, *kept], overwrite)
+    remove_leftovers(out)
+    refuse_to_overwrite(out, [CONFIG, LOG, WEIGHTS, "config.json", CHECKPOINTS], overwrite)
+
+
+def refuse_another_run(
+    folder: Path,
+    wanted: dict[str, Any],
+    what: str,
+    remedy: str,
+    ignored: Iterable[str] = NOT_COMPARED,
+) -> None:
+    """Raise OutputExistsError unless config.yaml in `folder` has all of `wanted`; names the first difference.
+
+    Parameters
+    ----------
+    folder : Path
+        A run folder.
+    wanted : dict
+        Settings and facts, nested as in config.yaml or with dotted keys.
+    what, remedy : str
+        Of the message, such as "was trained with".
+    ignored : iterable of str
+        Dotted keys that may differ.
+    """
+    wanted = {key: value for key, value in flat(wanted).items() if key not in set(ignored)}
+    refuse_difference(flat(read_settings(folder)), wanted, what, folder, remedy)
+
+
+def refuse_difference(found: dict[str, Any], wanted: dict[str, Any], what: str, path: Path, remedy: str) -> None:
+    """Raise OutputExistsError for the first key of `wanted` that `found` lacks or has another value of."""
+    for key, value in wanted.items():
+        if found.get(key) != value:
+            raise OutputExistsError(f"{what} {key} {found.get(key)!r}, not {value!r}", path=path, remedy=remedy)
+
+
+def flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings by dotted name."""
+    found = {}
+    for key, value in values.items():
+        if isinstance(value, dict):
+            found |= flat(value, f"{prefix}{key}.")
+        else:
+            found[f"{prefix}{key}"] = value
+    return found
 
 
 def start_run(out: Path, settings: dict[str, Any]) -> None:
@@ -63,26 +122,58 @@ def start_run(out: Path, settings: dict[str, Any]) -> None:
     An earlier run's weights, log, checkpoints and probe results go: they would not belong to this config.
     """
     out = Path(out)
-    for name in (WEIGHTS, "config.json", LOG, *PROBE_FILES):
+    for name in (RESUME, CHECKPOINTS):
+        shutil.rmtree(out / name, ignore_errors=True)
+    for name in (WEIGHTS, "config.json", LOG, CHECKSUMS, *PROBE_FILES):
         (out / name).unlink(missing_ok=True)
-    shutil.rmtree(out / CHECKPOINTS, ignore_errors=True)
     with atomic_write(out / CONFIG) as file:
         yaml.safe_dump({**settings, "versions": versions()}, file, sort_keys=False, allow_unicode=True)
 
 
-def save_model(folder: Path, model, tokenizer=None) -> None:
-    """Save model and tokenizer, if it has one, into `folder`; the weights appear last and whole."""
+def finish_run(out: Path, model, tokenizer=None) -> None:
+    """Save the model of a run that is trained, with the checksums of all its files, and mark it as finished."""
+    out = Path(out)
+    save_model(out, model, tokenizer, beside=(CONFIG, LOG))
+    remove_leftovers(out)
+
+
+def remove_leftovers(out: Path) -> None:
+    """Remove the resume points of a run that is finished, which a kill in its last moment leaves behind."""
+    if is_finished(out):
+        shutil.rmtree(Path(out) / RESUME, ignore_errors=True)
+
+
+def save_model(folder: Path, model, tokenizer=None, beside: Iterable[str] = ()) -> None:
+    """Save model and tokenizer, if it has one, into `folder`; the weights appear last and whole.
+
+    checksums.json, written just before them, has the sums of these files and of those named in `beside`.
+    """
     folder = Path(folder)
+    remove_partials(folder)
     partial = folder / ".model.partial"
-    shutil.rmtree(partial, ignore_errors=True)
-    if tokenizer is not None:
-        save_tokenizer(tokenizer, partial)
-    model.save_pretrained(partial)
-    readable = _default_mode()
-    for path in sorted(partial.iterdir(), key=lambda path: (path.suffix == ".safetensors", path.name)):
-        path.chmod(readable)
-        os.replace(path, folder / path.name)
-    partial.rmdir()
+    try:
+        with full_disk_named(folder / WEIGHTS):
+            if tokenizer is not None:
+                save_tokenizer(tokenizer, partial)
+            model.save_pretrained(partial)
+            readable = _default_mode()
+            files = sorted(partial.iterdir(), key=lambda path: (path.suffix == ".safetensors", path.name))
+            sums = {path.name: sha256(path) for path in files}
+            sums |= {name: sha256(folder / name) for name in beside if (folder / name).is_file()}
+            for path in files:
+                if path.name == WEIGHTS:
+                    write_checksums(folder, sums)
+                    _sync(path)
+                path.chmod(readable)
+                os.replace(path, folder / path.name)
+            sync_folder(folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _sync(path: Path) -> None:
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
 
 
 def _default_mode() -> int:

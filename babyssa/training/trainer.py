@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -18,9 +18,14 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArgu
 
 from babyssa.attention import Scoring, scoring_parameters
 from babyssa.console import say
-from babyssa.errors import BabySSAError, ConfigError
+from babyssa.errors import ConfigError
+from babyssa.files import full_disk_named
 from babyssa.training.config import Optimisation
+from babyssa.training.finite import check_finite, not_finite
 from babyssa.training.run_folder import CHECKPOINTS, LOG, save_model
+
+if TYPE_CHECKING:
+    from babyssa.training.resume import ResumePoints
 
 Loss = Callable[[nn.Module, dict[str, Tensor]], Tensor]
 Measure = Callable[[nn.Module], dict[str, float]]
@@ -32,7 +37,8 @@ def training_arguments(
     optimisation: Optimisation, out: Path, seed: int, batches_per_epoch: int
 ) -> TrainingArguments:
     """Translate this project's settings into Trainer's."""
-    steps = optimisation.steps or math.ceil(batches_per_epoch * optimisation.epochs)
+    steps_per_epoch = math.ceil(batches_per_epoch / optimisation.gradient_accumulation)
+    steps = optimisation.steps or math.ceil(steps_per_epoch * optimisation.epochs)
     warmup = optimisation.warmup_steps
     if warmup is None:
         warmup = round(steps * optimisation.warmup_fraction)
@@ -42,6 +48,7 @@ def training_arguments(
     return TrainingArguments(
         output_dir=str(out),
         per_device_train_batch_size=optimisation.batch_size,
+        gradient_accumulation_steps=optimisation.gradient_accumulation,
         max_steps=steps,
         learning_rate=optimisation.learning_rate,
         lr_scheduler_type="linear",
@@ -84,10 +91,13 @@ class BatchTrainer(Trainer):
     def __init__(self, model, args, dataset: Dataset, batches: Sampler, loss: Loss, **kwargs: Any):
         super().__init__(model=model, args=args, train_dataset=dataset, **kwargs)
         self.remove_callback(PrinterCallback)
+        # The loss is a mean already: Trainer averages it over the accumulated batches, whatever the model takes.
+        self.model_accepts_loss_kwargs = False
         self._batches = batches
         self._loss = loss
         self._main_input = model.main_input_name
         self.tokens = 0
+        self.resume: ResumePoints | None = None
 
     def get_train_dataloader(self) -> DataLoader:
         loader = DataLoader(self.train_dataset, batch_sampler=self._batches, collate_fn=lambda batch: batch)
@@ -96,40 +106,86 @@ class BatchTrainer(Trainer):
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         mask = inputs.get("attention_mask")
         self.tokens += inputs[self._main_input].numel() if mask is None else int(mask.sum())
-        return self._loss(model, inputs)
+        loss = self._loss(model, inputs)
+        self._check("loss", loss)
+        return loss
+
+    def _get_grad_norm(self, model, grad_norm=None):
+        grad_norm = super()._get_grad_norm(model, grad_norm)
+        self._check("gradient norm", grad_norm)
+        return grad_norm
+
+    def _check(self, what: str, value: Tensor) -> None:
+        # On a GPU a look at every step would wait for it; RunLog looks at every line of the log.
+        if value.device.type == "cpu" and not math.isfinite(value.item()):
+            raise not_finite(self, what, value.item(), self.state.global_step + 1)
+
+    # Trainer's own checkpoints are pickles, and lack what the log needs.
+
+    def _save_checkpoint(self, model, trial) -> None:
+        check_finite(self)
+        self.resume.save()
+
+    def _load_from_checkpoint(self, resume_from_checkpoint, model=None) -> None:
+        self.resume.restore_model(self.model)
+
+    def _load_optimizer_and_scheduler(self, checkpoint) -> None:
+        if checkpoint is not None:
+            self.resume.restore_optimizer()
+
+    def _load_rng_state(self, checkpoint) -> None:
+        if checkpoint is not None:
+            self.resume.restore_random()
+
+    def _load_scaler(self, checkpoint) -> None:
+        """There is none: training is in float32 or bfloat16."""
 
     def get_decay_parameter_names(self, model) -> list[str]:
-        scoring = {
-            f"{name}.{parameter}"
-            for name, module in model.named_modules()
-            if isinstance(module, Scoring)
-            for parameter, _ in module.named_parameters()
-        }
+        scoring = scoring_names(model)
         return [name for name in super().get_decay_parameter_names(model) if name not in scoring]
 
 
+def scoring_names(model: nn.Module) -> set[str]:
+    """The names of the parameters that belong to a model's attention scoring."""
+    return {
+        f"{name}.{parameter}"
+        for name, module in model.named_modules()
+        if isinstance(module, Scoring)
+        for parameter, _ in module.named_parameters()
+    }
+
+
 class RunLog(TrainerCallback):
-    """Writes log.jsonl and says now and then how far the run is; stops it if the loss is not finite.
+    """Writes log.jsonl and says now and then how far the run is; stops it if a loss or gradient is not finite.
 
     Parameters
     ----------
+    trainer : BatchTrainer
+        What is logged.
     out : Path
         The run folder.
-    tokens : callable
-        Returns the real (non-padding) tokens seen so far.
     """
 
-    def __init__(self, out: Path, tokens: Callable[[], int]):
+    def __init__(self, trainer: BatchTrainer, out: Path):
+        self.trainer = trainer
         self.path = Path(out) / LOG
-        self.tokens = tokens
         self.started = self.last_line = time.monotonic()
         self.measuring = 0.0
 
     def write(self, step: int, values: dict[str, Any]) -> None:
         """Append one object to log.jsonl."""
-        seconds = time.monotonic() - self.started
-        with open(self.path, "a", encoding="utf-8") as file:
-            file.write(json.dumps({"step": step, "seconds": round(seconds, 2), **values}) + "\n")
+        line = json.dumps({"step": step, "seconds": round(self.clock()["seconds"], 2), **values}, allow_nan=False)
+        with full_disk_named(self.path), open(self.path, "a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+    def clock(self) -> dict[str, float]:
+        """Seconds since the run started, and how many of them went into measuring."""
+        return {"seconds": time.monotonic() - self.started, "measuring": self.measuring}
+
+    def restore_clock(self, clock: dict[str, float]) -> None:
+        """Go on from an earlier :meth:`clock`."""
+        self.started = time.monotonic() - clock["seconds"]
+        self.measuring = clock["measuring"]
 
     def on_train_begin(self, args, state, control, **kwargs):
         self.started = self.last_line = time.monotonic()
@@ -137,15 +193,12 @@ class RunLog(TrainerCallback):
     def on_log(self, args, state, control, logs, **kwargs):
         if "loss" not in logs:
             return
-        if not math.isfinite(logs["loss"]):
-            raise BabySSAError(
-                f"the loss is {logs['loss']} at step {state.global_step}",
-                path=self.path,
-                remedy="lower optimisation.learning_rate or optimisation.max_grad_norm",
-            )
-        rate = self.tokens() / max(time.monotonic() - self.started - self.measuring, 1e-9)
+        for what, key in (("loss", "loss"), ("gradient norm", "grad_norm")):
+            if not math.isfinite(logs.get(key, 0.0)):
+                raise not_finite(self.trainer, what, logs[key], state.global_step)
+        rate = self.trainer.tokens / max(time.monotonic() - self.started - self.measuring, 1e-9)
         kept = {key: logs[key] for key in ("loss", "learning_rate", "grad_norm", "epoch") if key in logs}
-        self.write(state.global_step, {**kept, "tokens": self.tokens(), "tokens_per_second": round(rate)})
+        self.write(state.global_step, {**kept, "tokens": self.trainer.tokens, "tokens_per_second": round(rate)})
 
     def on_step_end(self, args, state, control, **kwargs):
         if state.global_step == state.max_steps:
@@ -190,6 +243,9 @@ class LearningCurve(TrainerCallback):
         """Measure the model as it is after `step` steps."""
         started = time.monotonic()
         measured = self.measure(model)
+        for what, value in measured.items():
+            if not math.isfinite(value):
+                raise not_finite(self.log.trainer, what, value, step)
         self.log.measuring += time.monotonic() - started
         parameters = scoring_parameters(model)
         learned = {"scoring": parameters} if any(parameters.values()) else {}

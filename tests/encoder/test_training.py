@@ -12,7 +12,7 @@ from babyssa.attention import scoring_parameters
 from babyssa.encoder import EncoderTraining, MaskedSentences, train_encoder
 from babyssa.encoder.config import EncoderSize, Evaluation, Masking
 from babyssa.encoder.training import split
-from babyssa.errors import ConfigError, DataError, ModelError, OutputExistsError
+from babyssa.errors import ConfigError, DamageError, DataError, ModelError, OutputExistsError
 from babyssa.probing import score
 from babyssa.training.config import Optimisation
 
@@ -264,7 +264,7 @@ BAD = [
     (["--corpus", "/nowhere.txt"], 1, "/nowhere.txt"),
     (["--evaluation.held_out", "5000"], 1, "held out of a corpus of 120"),
     (["--size.max_length", "3"], 1, "no sentence has"),
-    (["--config", "smal"], 2, "no packaged recipe 'smal'; did you mean 'small'"),
+    (["--config", "smal"], 2, "no packaged encoder recipe 'smal'; did you mean 'small'"),
     (["--evaluation.suite", "/nowhere"], 1, "/nowhere"),
     (["--evaluation.method", "pl"], 2, "pl"),
     (["--evaluation.held_out", "-1"], 2, "held_out is -1"),
@@ -361,6 +361,9 @@ def test_a_run_folder_with_another_tokenizer_is_refused(corpus, tokenizer_folder
 
     run = train_encoder(settings(corpus, tokenizer_folder, tmp_path / "run"))
     train_tokenizer(corpus, run.folder, vocab_size=300, overwrite=True)
+    with pytest.raises(DamageError, match=r"tokenizer.*json: is damaged"):
+        score(run.folder, ["the dog sees a cat ."])
+    (run.folder / "checksums.json").unlink()
     with pytest.raises(ModelError, match="not the tokenizer that the model was trained with"):
         score(run.folder, ["the dog sees a cat ."])
 

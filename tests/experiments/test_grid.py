@@ -2,14 +2,16 @@
 
 import dataclasses
 import json
+import signal
 
 import pytest
 
 from babyssa.data import train_tokenizer
 from babyssa.encoder import EncoderTraining, train_encoder
 from babyssa.encoder.config import EncoderSize, Evaluation
-from babyssa.errors import ConfigError, OutputExistsError
+from babyssa.errors import BabySSAError, BusyError, ConfigError, OutputExistsError, Stopped
 from babyssa.experiments.grid import Probing, sweep
+from babyssa.locks import locked
 from babyssa.training.config import Optimisation
 
 
@@ -69,6 +71,7 @@ def test_a_sweep_trains_probes_and_compares_every_cell_and_skips_what_is_done(se
     assert {path.name for path in after if after[path] != before[path] and "softmax-1" in path.parts} == {
         "summary.json",
         "pairs.csv",
+        "checksums.json",
     }
 
 
@@ -109,6 +112,7 @@ def test_a_probe_result_of_an_earlier_model_does_not_count(settings, suite):
     folder, summary = cells[0].folder, cells[0].folder / "probe" / "summary.json"
     written = json.loads(summary.read_text())
     summary.write_text(json.dumps({**written, "model_sha256": "0" * 64}))
+    (folder / "probe" / "checksums.json").unlink()
     with pytest.raises(OutputExistsError, match="probed with model_sha256"):
         sweep(settings, ["softmax"], [0], Probing(suite))
     again = dataclasses.replace(settings, out=folder, tokenizer=settings.out / "tokenizer")
@@ -131,6 +135,67 @@ def test_a_grid_that_cannot_be_swept_is_refused_before_anything_is_done(settings
     with pytest.raises(ConfigError, match="pl"):
         sweep(settings, ["ssa"], [0], Probing(suite, method="pl"))
     assert not settings.out.exists()
+
+
+def flip_a_bit(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def test_a_failing_cell_does_not_stop_the_others_and_the_table_says_why(settings, suite, corpus, run_babyssa):
+    # A file where the cell's folder should be; a damaged result; damaged weights.
+    sweep(settings, ["softmax", "ssa", "ssa-2"], [0], Probing(suite))
+    (settings.out / "ssa-1").write_text("in the way")
+    flip_a_bit(settings.out / "ssa-0" / "probe" / "pairs.csv")
+    flip_a_bit(settings.out / "ssa-2-0" / "model.safetensors")
+    cells, comparison = sweep(settings, ["softmax", "ssa", "ssa-2"], [0, 1], Probing(suite))
+    failed = {(cell.variant, cell.seed): cell.failure for cell in cells if cell.failure}
+    assert failed.keys() == {("ssa", 0), ("ssa-2", 0), ("ssa", 1)}
+    assert "pairs.csv: is damaged" in failed["ssa", 0] and "model.safetensors: is damaged" in failed["ssa-2", 0]
+    assert comparison.variants == ("softmax", "ssa-2")
+    written = (settings.out / "comparison" / "comparison.md").read_text()
+    assert "Note: ssa, seed 1, failed and is left out" in written and "pairs.csv: is damaged" in written
+    status, stdout, stderr = run_babyssa(
+        *("sweep", "--corpus", corpus, "--out", settings.out, "--variants", "softmax", "ssa", "--seeds", 0, 1),
+        *("--suite", suite, "--vocab-size", 350, "--size.layers", 1, "--size.heads", 2, "--size.hidden-size", 16),
+        *("--size.feed_forward_size", 24, "--optimisation.steps", 3, "--evaluation.held_out", 5),
+        *("--optimisation.batch_size", 8, "--optimisation.learning_rate", 0.01),
+    )
+    assert status == 1 and "failed and is left out" in stdout
+    assert "2 of 4 cells failed" in stderr.splitlines()[-1]
+    flip_a_bit(settings.out / "softmax-0" / "config.yaml")
+    flip_a_bit(settings.out / "softmax-1" / "tokenizer.json")
+    with pytest.raises(BabySSAError, match=r"the baseline softmax among them.*config\.yaml: is damaged"):
+        sweep(settings, ["softmax", "ssa-2"], [0, 1], Probing(suite))
+
+
+def test_two_sweeps_cannot_be_in_one_folder(settings, suite):
+    with locked(settings.out, "a sweep"), pytest.raises(BusyError, match="in use by a sweep, process"):
+        sweep(settings, ["softmax"], [0], Probing(suite))
+
+
+def test_a_stopped_cell_goes_on_unless_its_settings_changed(settings, suite, monkeypatch):
+    settings = dataclasses.replace(
+        settings, optimisation=dataclasses.replace(settings.optimisation, resume_every=1)
+    )
+
+    def interrupt(self, *arguments):
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr("babyssa.training.run.finish_run", interrupt)
+    with pytest.raises(Stopped, match=r"the sweep was stopped \(SIGTERM\); the same command goes on") as stopped:
+        sweep(settings, ["softmax"], [0], Probing(suite))
+    assert stopped.value.exit_code == 143
+    monkeypatch.undo()
+    assert (settings.out / "softmax-0" / "resume" / "step-3").is_dir()
+    other = dataclasses.replace(
+        settings, optimisation=dataclasses.replace(settings.optimisation, learning_rate=0.02)
+    )
+    with pytest.raises(BabySSAError, match=r"unfinished run with optimisation\.learning_rate 0\.01, not 0\.02"):
+        sweep(other, ["softmax"], [0], Probing(suite))
+    cells, _ = sweep(settings, ["softmax"], [0], Probing(suite))
+    assert cells[0].run.steps == 3
 
 
 @pytest.mark.slow

@@ -93,6 +93,7 @@ def test_the_files_have_the_contracts_keys_and_agree_with_each_other(masked_fold
         "suite",
         "suite_sha256",
         "model_sha256",
+        "tokenizer_sha256",
         "method",
         "reduction",
         "n_pairs",

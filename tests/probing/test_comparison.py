@@ -1,6 +1,7 @@
 """Comparing probe results: the numbers against scipy, the words against the numbers, and every bad input."""
 
 import csv
+import hashlib
 import json
 
 import numpy as np
@@ -8,7 +9,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from babyssa.errors import ConfigError, DataError, OutputExistsError
+from babyssa.errors import ConfigError, DamageError, DataError, OutputExistsError
 from babyssa.probing.comparison import FILES, compare
 from babyssa.probing.comparison_report import escape, mark
 from babyssa.probing.statistics import crossed_t, hierarchical_bootstrap, holm
@@ -40,6 +41,7 @@ def write_result(folder, outcomes, *, variant="softmax", seed=0, phenomena=PARAD
         "suite": "toy",
         "suite_sha256": "a" * 64,
         "model_sha256": f"{variant}-{seed}-{folder.name}".ljust(64, "0"),
+        "tokenizer_sha256": "c" * 64,
         "method": "pll",
         "reduction": "sum",
         "n_pairs": len(rows),
@@ -305,13 +307,48 @@ def other(tmp_path, runs, **changes):
     return [runs, tmp_path / "other"]
 
 
-@pytest.mark.parametrize("key, value", [("suite_sha256", "b" * 64), ("method", "holistic"), ("reduction", "mean")])
+@pytest.mark.parametrize(
+    "key, value",
+    [("suite_sha256", "b" * 64), ("method", "holistic"), ("reduction", "mean"), ("tokenizer_sha256", "d" * 64)],
+)
 def test_results_of_different_kinds_are_refused_unless_allowed(runs, tmp_path, key, value):
     folders = other(tmp_path, runs, **{key: value})
     with pytest.raises(DataError, match="--allow-mixed") as caught:
         compare(folders)
     assert caught.value.path == tmp_path / "other"
     assert "mix" in compare(folders, allow_mixed=True).to_markdown()
+
+
+def test_results_without_a_tokenizers_hash_can_be_compared_with_others(runs, tmp_path):
+    found = compare(other(tmp_path, runs, tokenizer_sha256=None))
+    assert "the tokenizer of 1 result is unknown" in found.notes
+
+
+def test_every_number_can_be_traced_to_what_made_it(runs, tmp_path):
+    from PIL import Image
+
+    compare(runs, tmp_path / "out")
+    with open(tmp_path / "out" / "runs.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    made_of = ("model_sha256", "tokenizer_sha256", "suite_sha256", "method", "reduction", "seed", "versions")
+    assert rows and all(row[key] for row in rows for key in made_of)
+    text = Image.open(tmp_path / "out" / "comparison.png").text["Description"]
+    assert all(row["model_sha256"][:12] in text for row in rows) and "method: pll" in text
+
+
+def test_a_damaged_result_is_named(runs, tmp_path):
+    folder = write_result(tmp_path / "damaged", draw(0.6, 9), variant="ssa-2")
+    sums = {
+        name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in ("pairs.csv", "summary.json")
+    }
+    (folder / "checksums.json").write_text(json.dumps({"sha256": sums}))
+    compare([runs, folder])
+    for name in sums:
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content.replace(b"1", b"2", 1))
+        with pytest.raises(DamageError, match=f"{name}: is damaged"):
+            compare([runs, folder])
+        (folder / name).write_bytes(content)
 
 
 def test_different_pairs_are_refused_unless_only_the_common_ones_are_wanted(runs, tmp_path):

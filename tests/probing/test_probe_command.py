@@ -157,7 +157,7 @@ def test_score_reads_sentences_from_standard_input(run_babyssa, masked_folder, s
     [
         (b"", "no sentences"),
         (b"the dog\n\nthe cat\n", "standard input:2: empty line"),
-        (b"the dog\nth\xff\n", "standard input:2: not UTF-8"),
+        (b"the dog\nth\xff\n", "standard input:2: byte 0xff is not UTF-8"),
     ],
 )
 def test_score_refuses_bad_standard_input(run_babyssa, masked_folder, stdin, content, message):

@@ -157,7 +157,7 @@ def test_a_broken_manifest_is_refused(tmp_path, content, message):
         ("a.txt", "one\ntwo\n\n", "a.txt:3: empty line"),
         ("a.txt", "one\ntwo\nsame\nsame\n", "a.txt:3: .*identical: 'same'"),
         ("a.txt", "", "a.txt: no pairs"),
-        ("a.txt", b"one\ntwo\nthr\xffee\nfour\n", "a.txt:3: not UTF-8"),
+        ("a.txt", b"one\ntwo\nthr\xffee\nfour\n", "a.txt:3: byte 0xff is not UTF-8"),
         ("a.jsonl", '{"sentence_good": "x", "sentence_bad": "y"}\n{"sent', "a.jsonl:2: broken JSON"),
         (
             "a.jsonl",

@@ -1,0 +1,174 @@
+"""Everything that decides a decoder run, as frozen dataclasses; the recipes' numbers stand in configs/decoder/.
+
+Imports nothing heavy: the command line builds its options from these classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from babyssa.errors import ConfigError
+from babyssa.training.config import Optimisation
+
+
+@dataclass(frozen=True)
+class DecoderSize:
+    """The size of a Nemotron decoder; the defaults are those of the released 114 M model.
+
+    What is not here is the architecture's own: squared ReLU, layer normalisation with a bias, rotary positions on
+    half of each head's dimensions, no bias in attention and feed-forward layers, tied embeddings.
+
+    Parameters
+    ----------
+    layers : int
+        Number of layers.
+    heads : int
+        Attention (query) heads per layer.
+    key_value_heads : int
+        Heads of keys and values, each shared by heads / key_value_heads queries.
+    hidden_size : int
+        Width; a multiple of 4 x heads.
+    feed_forward_size : int
+        Width of the feed-forward layers.
+    max_length : int
+        Tokens per sequence, and the longest sequence that the model is asked to read.
+    attention_dropout : float
+        Dropout probability of attention weights (the architecture has no other dropout).
+    norm_eps : float
+        Epsilon of the layer normalisations.
+    initializer_range : float
+        Standard deviation of the initial weights.
+    """
+
+    layers: int = 12
+    heads: int = 24
+    key_value_heads: int = 8
+    hidden_size: int = 768
+    feed_forward_size: int = 3072
+    max_length: int = 1024
+    attention_dropout: float = 0.0
+    norm_eps: float = 1e-5
+    initializer_range: float = 0.0134
+
+    def __post_init__(self):
+        for key in ("layers", "heads", "key_value_heads", "hidden_size", "feed_forward_size"):
+            if getattr(self, key) < 1:
+                raise ConfigError(f"size.{key} is {getattr(self, key)}", remedy="it is at least 1")
+        if self.heads % self.key_value_heads:
+            raise ConfigError(
+                f"size.heads {self.heads} is not a multiple of size.key_value_heads {self.key_value_heads}",
+                remedy="change one of them",
+            )
+        if self.hidden_size % (4 * self.heads):
+            raise ConfigError(
+                f"size.hidden_size {self.hidden_size} is not a multiple of 4 x size.heads {self.heads}",
+                remedy="half of each head's dimensions turn in pairs: change one of them",
+            )
+        if self.max_length < 2:
+            raise ConfigError(f"size.max_length is {self.max_length}", remedy="it is at least 2")
+        if not 0 <= self.attention_dropout < 1:
+            raise ConfigError(
+                f"size.attention_dropout is {self.attention_dropout}", remedy="it is at least 0 and below 1"
+            )
+
+
+@dataclass(frozen=True)
+class DecoderEvaluation:
+    """What is measured during training, and how often.
+
+    Parameters
+    ----------
+    held_out : int
+        Documents kept out of training: at even distances through the corpus; of a stream, the first ones.
+    every : int
+        Steps between two measurements of the held-out perplexity; 0 measures at the end only.
+    suite : str, optional
+        A suite of minimal pairs probed with `loglik` at each measurement (a learning curve).
+    suite_order : {"bad-first", "good-first"}, optional
+        The order within the suite's pairs, where the suite does not state it.
+    limit : int, optional
+        Only so many pairs of each paradigm.
+    """
+
+    held_out: int = 500
+    every: int = 0
+    suite: str | None = None
+    suite_order: Literal["bad-first", "good-first"] | None = None
+    limit: int | None = None
+
+    def __post_init__(self):
+        if self.held_out < 0 or self.every < 0:
+            raise ConfigError(
+                f"evaluation.held_out is {self.held_out} and evaluation.every {self.every}",
+                remedy="both are at least 0",
+            )
+
+
+@dataclass(frozen=True)
+class DecoderTraining:
+    """One decoder run.
+
+    Parameters
+    ----------
+    corpus : str
+        A text file, the folder that `babyssa prepare` writes, a .jsonl, .json, .parquet, .csv or .arrow file, a
+        folder that `datasets` loads, or a dataset of the hub (id, or id:config).
+    out : Path
+        The run folder to write.
+    documents : {"lines", "blocks"}
+        How documents stand in a text file: one on each line, or separated by empty lines.
+    text_column : str
+        The column of text in a dataset.
+    split : str, optional
+        The split of a dataset; train, or the only one, if not given.
+    streaming : bool
+        Read the corpus as training goes on, and never hold it in memory; needs optimisation.steps and a tokenizer.
+    shuffle_buffer : int
+        Documents of a stream among which the next one is drawn; 1 reads them in their order.
+    tokenizer : Path, optional
+        A tokenizer folder; without one, a tokenizer is trained on the corpus.
+    vocab_size : int
+        Vocabulary of the tokenizer, where one is trained.
+    variant : str
+        Attention scoring: softmax, ssa-1.5, ssa-2, ssa, or another of docs/attention.md.
+    scoring : dict
+        Parameters of the scoring that differ from the variant's, such as n, b, learn_n, learn_b.
+    seed : int
+        Decides initial weights, order and dropout.
+    size : DecoderSize
+        Size of the model.
+    optimisation : Optimisation
+        Optimiser, schedule and budget.
+    evaluation : DecoderEvaluation
+        What is measured during training.
+    """
+
+    corpus: str
+    out: Path
+    documents: Literal["lines", "blocks"] = "lines"
+    text_column: str = "text"
+    split: str | None = None
+    streaming: bool = False
+    shuffle_buffer: int = 10_000
+    tokenizer: Path | None = None
+    vocab_size: int = 8192
+    variant: str = "softmax"
+    scoring: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    size: DecoderSize = field(default_factory=DecoderSize)
+    optimisation: Optimisation = field(default_factory=Optimisation)
+    evaluation: DecoderEvaluation = field(default_factory=DecoderEvaluation)
+
+    def __post_init__(self):
+        if self.seed < 0:
+            raise ConfigError(f"seed is {self.seed}", remedy="it is at least 0")
+        if self.shuffle_buffer < 1:
+            raise ConfigError(f"shuffle_buffer is {self.shuffle_buffer}", remedy="it is at least 1")
+        if self.streaming and self.tokenizer is None:
+            raise ConfigError("streaming: true needs a tokenizer", remedy="pass --tokenizer, a tokenizer folder")
+        if self.streaming and self.optimisation.steps is None:
+            raise ConfigError(
+                "streaming: true needs optimisation.steps", remedy="a stream does not tell how long an epoch is"
+            )

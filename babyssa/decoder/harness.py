@@ -1,0 +1,274 @@
+"""Zero-shot (or few-shot) accuracy by lm-evaluation-harness, through its own Python API.
+
+Source of the tasks and their scoring: Gao et al., the EleutherAI Language Model Evaluation Harness. The
+defaults are the tasks that Naim, Bhar, Bolte & Asher (arXiv 2508.14685) report.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stderr
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from babyssa.console import quiet_transformers, say
+from babyssa.errors import BabySSAError, ConfigError, DataError, nearest
+from babyssa.files import refuse_to_overwrite, versions, write_json
+from babyssa.probing.models import LoadedModel, as_loaded, evaluating
+
+TASKS = ("arc_challenge", "arc_easy", "boolq", "cb", "copa", "hellaswag", "record", "winogrande")
+RESULT = "harness.json"
+
+_LOGGERS = ("lm_eval", "huggingface_hub", "datasets", "httpx")
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """One task's metrics.
+
+    Attributes
+    ----------
+    name : str
+        The task.
+    n : int
+        Examples scored.
+    fewshot : int
+        Solved examples in each prompt.
+    metrics : dict of str to float
+        Such as acc, acc_norm or f1, in 0..1.
+    standard_errors : dict of str to float
+        Of those metrics for which the harness gives one.
+    """
+
+    name: str
+    n: int
+    fewshot: int
+    metrics: dict[str, float]
+    standard_errors: dict[str, float]
+
+
+@dataclass(frozen=True)
+class HarnessResult:
+    """Metrics of a model on some tasks, and the versions that they were measured with."""
+
+    model: str
+    tasks: tuple[TaskResult, ...]
+    versions: dict[str, str]
+
+
+def evaluate(
+    model: Any,
+    tasks: Sequence[str] = TASKS,
+    *,
+    include_path: str | Path | None = None,
+    limit: int | None = None,
+    fewshot: int | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    batch_size: int | None = None,
+    device: str | None = None,
+) -> HarnessResult:
+    """Evaluate a causal model on tasks of lm-evaluation-harness.
+
+    Text longer than the model's positions loses its beginning, as the harness does it.
+
+    Parameters
+    ----------
+    model : str, Path, LoadedModel or (model, tokenizer)
+        A causal language model.
+    tasks : sequence of str
+        Names of tasks, or of groups of them.
+    include_path : path-like, optional
+        A folder of task YAML files of one's own, which go before the harness's.
+    limit : int, optional
+        Only the first so many examples of each task.
+    fewshot : int, optional
+        Solved examples in each prompt; each task's own number if not given.
+    seed : int
+        Decides which solved examples are taken, and the bootstrap of standard errors.
+    out : path-like, optional
+        Folder to write harness.json into.
+    overwrite : bool
+        Whether a result that is already there may be replaced.
+    batch_size : int, optional
+        Rows in one forward pass: 16 if not given.
+    device : str, optional
+        Where to run a model that is loaded here.
+
+    Returns
+    -------
+    HarnessResult
+
+    Raises
+    ------
+    BabySSAError
+        If lm-evaluation-harness is not installed.
+    ConfigError
+        If a task is unknown, or the model is not causal.
+    DataError
+        If a task cannot be loaded, as without a network; nothing is scored then.
+    OutputExistsError
+        If `out` holds a result already and `overwrite` is false.
+    """
+    if out is not None:
+        refuse_to_overwrite(Path(out), [RESULT], overwrite)
+    tasks = list(dict.fromkeys(tasks))
+    if not tasks:
+        raise ConfigError("no task given", remedy=f"the usual ones: {', '.join(TASKS)}")
+    for name, value, least in (("limit", limit, 1), ("fewshot", fewshot, 0), ("batch_size", batch_size, 1)):
+        if value is not None and value < least:
+            raise ConfigError(f"{name} is {value}", remedy=f"it is at least {least}")
+    _check_installed()
+    if include_path is not None and not Path(include_path).is_dir():
+        raise DataError("no such folder of tasks", path=include_path)
+    loaded = as_loaded(model, device=device)
+    if loaded.kind != "causal":
+        raise ConfigError(
+            f"the harness needs a causal model, not a {loaded.kind} one ({loaded.name})", remedy="use a decoder"
+        )
+    with _quiet():
+        manager = _manager_with(tasks, include_path)
+        for task in tasks:
+            _load(manager, task)
+        from lm_eval import simple_evaluate
+
+        say(f"scoring {', '.join(tasks)}")
+        with evaluating(loaded.model), _bars_on_a_terminal_only():
+            found = simple_evaluate(
+                model=_as_harness_model(loaded, batch_size or 16),
+                tasks=tasks,
+                task_manager=manager,
+                num_fewshot=fewshot,
+                limit=limit,
+                log_samples=False,
+                random_seed=seed,
+                numpy_random_seed=seed,
+                torch_random_seed=seed,
+                fewshot_random_seed=seed,
+            )
+    result = HarnessResult(loaded.name, tuple(_task_results(found)), {**versions(), "lm_eval": _check_installed()})
+    if out is not None:
+        write_json(Path(out) / RESULT, asdict(result))
+    return result
+
+
+def _check_installed() -> str:
+    """The harness's version; BabySSAError if it is not installed."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("lm_eval")
+    except metadata.PackageNotFoundError:
+        raise BabySSAError(
+            "lm-evaluation-harness is not installed", remedy="pip install 'babyssa[harness]'"
+        ) from None
+
+
+def _manager_with(tasks: Sequence[str], include_path: str | Path | None):
+    """A task manager that knows all of `tasks`: the user's alone where it suffices, for the other takes long."""
+    from lm_eval.tasks import TaskManager
+
+    own = None
+    if include_path is not None:
+        try:
+            own = TaskManager(include_path=str(include_path), include_defaults=False)
+        except Exception as error:  # a broken YAML file raises whatever its loader raises
+            said = " ".join(str(error).split())[:300]
+            raise DataError(f"its tasks cannot be read: {said}", path=include_path) from error
+        if set(tasks) <= set(own.all_tasks):
+            return own
+    manager = _packaged_tasks()
+    known = {*manager.all_tasks, *(own.all_tasks if own else ())}
+    for task in tasks:
+        if task not in known:
+            close = nearest(task, known)
+            remedy = "'lm-eval ls tasks' lists them, and --include_path adds your own"
+            raise ConfigError(f"unknown task '{task}'", remedy=close if close.startswith("did") else remedy)
+    if own is None or not set(tasks) & set(own.all_tasks):
+        return manager
+    return TaskManager(include_path=str(include_path))
+
+
+@cache
+def _packaged_tasks():
+    """The harness's own tasks."""
+    from lm_eval.tasks import TaskManager
+
+    say("reading the harness's list of tasks")
+    return TaskManager()
+
+
+def _load(manager, task: str) -> None:
+    """Load a task and its data, or say in one line why not."""
+    say(f"loading task {task}")
+    try:
+        manager.load([task])
+    except Exception as error:  # data sets, templates and Python code of tasks raise anything
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise DataError(
+            f"task '{task}' cannot be loaded: {type(error).__name__}: {' '.join(lines)[:300]}",
+            remedy="its data come from the hub: run once with a network, or name a local task with --include_path",
+        ) from error
+
+
+def _as_harness_model(loaded: LoadedModel, batch_size: int):
+    from lm_eval.models.huggingface import HFLM
+
+    return HFLM(
+        pretrained=loaded.model,
+        tokenizer=loaded.tokenizer,
+        backend="causal",
+        batch_size=batch_size,
+        max_length=loaded.max_tokens,
+    )
+
+
+def _task_results(found: dict[str, Any]) -> Iterator[TaskResult]:
+    """The harness's results, metric by metric; its keys are ``metric,filter`` and ``metric_stderr,filter``."""
+    for name, values in found["results"].items():
+        metrics, errors = {}, {}
+        for key, value in values.items():
+            metric, _, kind = key.partition(",")
+            if isinstance(value, bool) or not isinstance(value, int | float) or not kind:
+                continue
+            label = metric if kind == "none" else f"{metric} ({kind})"
+            if "_stderr" in metric:
+                errors[label.replace("_stderr", "")] = float(value)
+            else:
+                metrics[label] = float(value)
+        if metrics:
+            samples = found.get("n-samples", {}).get(name, {})
+            fewshot = found.get("n-shot", {}).get(name, 0)
+            yield TaskResult(name, int(samples.get("effective", 0)), int(fewshot or 0), metrics, errors)
+
+
+def _bars_on_a_terminal_only() -> AbstractContextManager:
+    """Keep the harness's progress bars, which it does not let one turn off, out of files and pipes."""
+    return nullcontext() if sys.stderr.isatty() else redirect_stderr(io.StringIO())
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the harness's and the hub's log off stderr: what is wrong is raised."""
+    import datasets
+
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    levels = [logger.level for logger in loggers]
+    bars = datasets.utils.logging.is_progress_bar_enabled()
+    with quiet_transformers():
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
+        datasets.disable_progress_bars()
+        try:
+            yield
+        finally:
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)
+            if bars:
+                datasets.enable_progress_bars()

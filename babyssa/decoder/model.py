@@ -1,0 +1,95 @@
+"""The decoder: a NemotronForCausalLM, with Softmax or any scoring of babyssa.attention."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import NemotronConfig, NemotronForCausalLM, PreTrainedModel
+
+from babyssa.attention import SoftmaxConfig, scoring_config, set_scoring
+from babyssa.decoder.config import DecoderSize
+
+
+def build_decoder(
+    size: DecoderSize,
+    tokenizer,
+    *,
+    variant: str = "softmax",
+    scoring: dict[str, Any] | None = None,
+    seed: int = 0,
+) -> PreTrainedModel:
+    """A new decoder.
+
+    Every parameter that variants have in common gets the same initial value under one seed: the scoring is
+    attached afterwards and draws no random number. With Softmax the decoder is transformers' own
+    NemotronForCausalLM, and its checkpoints need nothing of this package.
+
+    With the default size and a tokenizer of 50,256 tokens it has 114,132,480 parameters, the number published; the
+    learned values of a scoring come on top (288 for an n in each of 12 x 24 heads).
+
+    Parameters
+    ----------
+    size : DecoderSize
+        Size of the model.
+    tokenizer : PreTrainedTokenizerBase
+        Gives the vocabulary and the special ids.
+    variant : str
+        Attention scoring, such as "ssa-1.5".
+    scoring : dict, optional
+        Parameters of the scoring that differ from the variant's; see :func:`decoder_scoring`.
+    seed : int
+        Decides the initial weights; the global random state is left as it was.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown variant or parameter.
+    """
+    chosen = scoring_config(variant, **decoder_scoring(size, variant, scoring))
+    pad = tokenizer.pad_token_id
+    config = NemotronConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=size.hidden_size,
+        intermediate_size=size.feed_forward_size,
+        num_hidden_layers=size.layers,
+        num_attention_heads=size.heads,
+        num_key_value_heads=size.key_value_heads,
+        hidden_act="relu2",
+        max_position_embeddings=size.max_length,
+        initializer_range=size.initializer_range,
+        norm_eps=size.norm_eps,
+        attention_dropout=size.attention_dropout,
+        tie_word_embeddings=True,
+        # The embedding of the padding token takes no gradient: a token with a meaning must not be it.
+        pad_token_id=None if pad == tokenizer.eos_token_id else pad,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = NemotronForCausalLM(config)
+    return model if isinstance(chosen, SoftmaxConfig) else set_scoring(model, chosen)
+
+
+def decoder_scoring(size: DecoderSize, variant: str, scoring: dict[str, Any] | None = None) -> dict[str, Any]:
+    """`scoring`, with the model's length where the variant has a `max_length` (CosFormer) and none is given."""
+    has_length = "max_length" in {field.name for field in dataclasses.fields(scoring_config(variant))}
+    return {**({"max_length": size.max_length} if has_length else {}), **(scoring or {})}
+
+
+def causal_lm_loss(model: nn.Module, batch: dict[str, Tensor]) -> Tensor:
+    """Mean cross-entropy (nats per token) of a batch of packed sequences: every token but the first of each.
+
+    Parameters
+    ----------
+    model : Module
+        The decoder, or what wraps it for distributed training.
+    batch : dict
+        input_ids, (batch, length).
+    """
+    ids = batch["input_ids"]
+    logits = model(input_ids=ids[:, :-1], use_cache=False).logits
+    return nn.functional.cross_entropy(logits.float().flatten(0, 1), ids[:, 1:].flatten())

@@ -1,0 +1,251 @@
+"""Documents to sequences: tokenized, an end token after each, laid end to end, and cut into full sequences.
+
+No token is padding and none is lost, but for the remainder at the very end that does not fill a sequence. A
+document may begin in the middle of a sequence, and what stands before it is in its context, as in GPT-2.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset, Sampler
+
+from babyssa.console import say
+from babyssa.errors import DataError, ModelError
+
+_DOCUMENTS_AT_ONCE = 1000
+
+
+def causal_tokenizer(tokenizer):
+    """Let one token, eos, end every document and begin every text; changes and returns `tokenizer`.
+
+    In packed text a document follows the end of another, so eos is what a first token is conditioned on, in
+    training and in every later score; a bos of its own would be a token that the model has never seen. A text
+    that the tokenizer is called on gets it in front, and nothing behind, so that generation goes on from it.
+
+    Raises
+    ------
+    ModelError
+        If the tokenizer has no eos token, or is not a fast one.
+    """
+    eos = tokenizer.eos_token
+    if eos is None:
+        raise ModelError(
+            "the tokenizer has no eos token, which ends a document",
+            path=tokenizer.name_or_path or None,
+            remedy="set its eos_token and save it",
+        )
+    if not tokenizer.is_fast:
+        raise ModelError(
+            "is not a fast tokenizer", path=tokenizer.name_or_path or None, remedy="convert it to one"
+        )
+    if tokenizer.bos_token != eos:
+        from tokenizers import processors
+
+        tokenizer.bos_token = eos
+        tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+            single=f"{eos} $A", pair=f"{eos} $A {eos} $B", special_tokens=[(eos, tokenizer.eos_token_id)]
+        )
+    return tokenizer
+
+
+def encode_documents(tokenizer, documents: Iterable[str], *, end: bool = True) -> Iterator[list[int]]:
+    """Yield the token ids of each document, with eos after them if `end`.
+
+    A special token written out in a document is encoded as the characters that it is.
+    """
+    documents = iter(documents)
+    while some := list(islice(documents, _DOCUMENTS_AT_ONCE)):
+        encoded = tokenizer(
+            some,
+            add_special_tokens=False,
+            split_special_tokens=True,
+            padding=False,
+            truncation=False,
+            return_attention_mask=False,
+            verbose=False,
+        )
+        for ids in encoded["input_ids"]:
+            yield [*ids, tokenizer.eos_token_id] if end else ids
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Token ids of many documents, end to end, each with its eos.
+
+    Parameters
+    ----------
+    ids : array of int32, (tokens,)
+        All documents.
+    starts : array of int64, (documents + 1,)
+        Document i is ``ids[starts[i]:starts[i + 1]]``.
+    """
+
+    ids: np.ndarray
+    starts: np.ndarray
+
+    @classmethod
+    def of(cls, encoded: Iterable[list[int]]) -> Documents:
+        ids, starts = array("i"), array("q", [0])
+        for document in encoded:
+            ids.extend(document)
+            starts.append(len(ids))
+        return cls(np.asarray(ids, dtype=np.int32), np.asarray(starts, dtype=np.int64))
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def select(self, places: np.ndarray) -> Documents:
+        """The documents where `places`, (documents,), is true."""
+        lengths = np.diff(self.starts)
+        starts = np.concatenate([[0], np.cumsum(lengths[places])])
+        return Documents(self.ids[np.repeat(places, lengths)], starts)
+
+
+class PackedSequences(Dataset):
+    """Token ids cut into sequences of `length`; item i is ``ids[i * length:(i + 1) * length]``.
+
+    A batch, fetched as a whole, is a dict of input_ids : (batch, length).
+
+    Parameters
+    ----------
+    ids : array of int32, (tokens,)
+        Documents end to end.
+    length : int
+        Tokens per sequence.
+    """
+
+    def __init__(self, ids: np.ndarray, length: int):
+        self.sequences = ids[: len(ids) // length * length].reshape(-1, length)
+        self.remainder = len(ids) % length
+
+    def __len__(self) -> int:
+        return len(self.sequences)
+
+    def __getitems__(self, items: list[int]) -> dict[str, torch.Tensor]:
+        return {"input_ids": torch.from_numpy(self.sequences[np.asarray(items)].astype(np.int64))}
+
+    def __getitem__(self, item: int) -> dict[str, torch.Tensor]:
+        return self.__getitems__([item])
+
+
+class ShuffledBatches(Sampler):
+    """Batches of item numbers of :class:`PackedSequences`, every one once in an epoch, shuffled.
+
+    Parameters
+    ----------
+    count : int
+        Items.
+    batch_size : int
+        Items per batch; only the last of an epoch has fewer.
+    seed : int
+        Decides the order, with the epoch's number and nothing else.
+    """
+
+    def __init__(self, count: int, batch_size: int, seed: int):
+        self.count = count
+        self.batch_size = batch_size
+        self.seed = seed
+        self.epoch = 0
+
+    def __len__(self) -> int:
+        return -(-self.count // self.batch_size)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Called by the training loop before each epoch."""
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[list[int]]:
+        order = np.random.default_rng([self.seed, self.epoch, 3]).permutation(self.count)
+        for start in range(0, self.count, self.batch_size):
+            yield order[start : start + self.batch_size].tolist()
+
+
+class StreamedSequences(Dataset):
+    """The packed sequences of a stream of documents, numbered in the order in which they come.
+
+    Items are meant to be asked for in ascending order. One further on is reached by reading and tokenizing what
+    stands before it, which is how a stopped run finds its place; one further back by beginning again. A stream
+    that is at its end begins again; what did not fill a sequence goes before its first document.
+
+    Parameters
+    ----------
+    documents : callable
+        The number of the pass over the stream, from 0, to its documents.
+    tokenizer : PreTrainedTokenizerFast
+        See :func:`causal_tokenizer`.
+    length : int
+        Tokens per sequence.
+    source : str
+        What to call the stream in errors.
+    """
+
+    def __init__(self, documents: Callable[[int], Iterable[str]], tokenizer, length: int, source: str):
+        self.documents = documents
+        self.tokenizer = tokenizer
+        self.length = length
+        self.source = source
+        self._begin()
+
+    def _begin(self) -> None:
+        self._sequences = self._pack()
+        self._next = 0
+
+    def _pack(self) -> Iterator[np.ndarray]:
+        waiting = array("i")
+        number = 0
+        while True:
+            tokens = 0
+            for ids in encode_documents(self.tokenizer, self.documents(number)):
+                tokens += len(ids)
+                waiting.extend(ids)
+                whole = len(waiting) // self.length * self.length
+                for start in range(0, whole, self.length):
+                    yield np.array(waiting[start : start + self.length], dtype=np.int64)
+                del waiting[:whole]
+            refuse_tiny(tokens, self.length, self.source)
+            number += 1
+            say(f"{self.source} is at its end: pass {number + 1} begins")
+
+    def _item(self, item: int) -> np.ndarray:
+        if item < self._next:
+            self._begin()
+        sequence = next(islice(self._sequences, item - self._next, None))
+        self._next = item + 1
+        return sequence
+
+    def __getitems__(self, items: list[int]) -> dict[str, torch.Tensor]:
+        return {"input_ids": torch.from_numpy(np.stack([self._item(item) for item in items]))}
+
+    def __getitem__(self, item: int) -> dict[str, torch.Tensor]:
+        return self.__getitems__([item])
+
+
+class ConsecutiveBatches(Sampler):
+    """Batches of item numbers of :class:`StreamedSequences`: 0, 1, 2 and so on, `count` batches in all."""
+
+    def __init__(self, count: int, batch_size: int):
+        self.count = count
+        self.batch_size = batch_size
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for start in range(0, self.count * self.batch_size, self.batch_size):
+            yield list(range(start, start + self.batch_size))
+
+
+def refuse_tiny(tokens: int, length: int, source: str) -> None:
+    """Raise DataError if there is not one full sequence."""
+    if tokens < length:
+        raise DataError(
+            f"{tokens:,} tokens to train on are fewer than one sequence of {length:,}",
+            path=source,
+            remedy="use a larger corpus, or lower size.max_length or evaluation.held_out",
+        )

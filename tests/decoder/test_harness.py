@@ -1,0 +1,116 @@
+"""lm-evaluation-harness on a task of our own; its own tasks need the hub."""
+
+import json
+
+import pytest
+
+from babyssa.decoder import evaluate
+from babyssa.encoder import EncoderSize, build_encoder
+from babyssa.errors import BabySSAError, ConfigError, DataError, OutputExistsError
+from babyssa.probing import score
+from babyssa.training.run_folder import save_model
+
+pytest.importorskip("lm_eval", reason="lm-evaluation-harness is not installed: pip install 'babyssa[harness]'")
+
+ROWS = [
+    {"start": "the dog sees", "ends": [" a cat .", " the the ball"], "answer": 0},
+    {"start": "where is", "ends": [" a a .", " the ball ?"], "answer": 1},
+    {"start": "he washed", "ends": [" him is", " himself ."], "answer": 1},
+    {"start": "give me", "ends": [" the book .", " where ?"], "answer": 0},
+]
+
+TASK = """
+task: {name}
+dataset_path: json
+dataset_kwargs:
+  data_files:
+    test: {file}
+test_split: test
+output_type: multiple_choice
+doc_to_text: "{{{{start}}}}"
+doc_to_choice: "{{{{ends}}}}"
+doc_to_target: answer
+target_delimiter: ""
+metric_list:
+  - metric: acc
+    aggregation: mean
+    higher_is_better: true
+"""
+
+
+@pytest.fixture
+def tasks(tmp_path):
+    """A folder with one task."""
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, ROWS)))
+    (folder / "ends.yaml").write_text(TASK.format(name="ends", file=folder / "rows.jsonl"))
+    return folder
+
+
+def test_the_harness_agrees_with_our_own_scores(decoder, causal, tasks, tmp_path):
+    pair = (decoder("ssa"), causal)
+    result = evaluate(pair, ["ends"], include_path=tasks, out=tmp_path / "out")
+    right = 0
+    for row in ROWS:
+        scores = [scored.score for scored in score(pair, [row["start"] + end for end in row["ends"]])]
+        right += scores[row["answer"]] == max(scores)
+    (task,) = result.tasks
+    assert (task.name, task.n, task.fewshot, task.metrics["acc"]) == ("ends", 4, 0, right / 4)
+    assert task.standard_errors["acc"] >= 0
+    written = json.loads((tmp_path / "out" / "harness.json").read_text())
+    assert written["tasks"][0]["metrics"] == task.metrics and written["versions"]["lm_eval"]
+    with pytest.raises(OutputExistsError):
+        evaluate(pair, ["ends"], include_path=tasks, out=tmp_path / "out")
+    assert evaluate(pair, ["ends"], include_path=tasks, limit=2).tasks[0].n == 2
+
+
+def test_the_command_prints_a_table(decoder, causal, tasks, tmp_path, run_babyssa):
+    save_model(tmp_path / "model", decoder("ssa"), causal)
+    arguments = ("evaluate", tmp_path / "model", "--include_path", tasks, "--tasks", "ends")
+    status, stdout, stderr = run_babyssa(*arguments, "--out", tmp_path / "out")
+    assert status == 0, stderr
+    assert "ends" in stdout and "acc" in stdout and (tmp_path / "out" / "harness.json").is_file()
+    assert "\r" not in stderr and "scoring ends" in stderr
+    status, stdout, stderr = run_babyssa(*arguments, "--limit", 0)
+    assert (status, stdout) == (2, "") and "limit is 0" in stderr
+
+
+def test_a_task_without_its_data_or_with_broken_yaml_is_one_line(decoder, causal, tasks):
+    pair = (decoder(), causal)
+    (tasks / "lost.yaml").write_text(TASK.format(name="lost", file=tasks / "none.jsonl"))
+    with pytest.raises(DataError, match=r"task 'lost' cannot be loaded: .*none\.jsonl") as caught:
+        evaluate(pair, ["ends", "lost"], include_path=tasks)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(DataError, match="no such folder of tasks"):
+        evaluate(pair, ["ends"], include_path=tasks / "none")
+
+
+@pytest.mark.slow
+def test_an_unknown_task_and_one_that_needs_the_hub_are_one_line(decoder, causal, tasks, monkeypatch):
+    """HF_HUB_OFFLINE is set in tests, as on a machine that knows that it has no network."""
+    pair = (decoder(), causal)
+    with pytest.raises(ConfigError, match="unknown task 'arc_eazy'; did you mean 'arc_easy'"):
+        evaluate(pair, ["arc_eazy"], include_path=tasks)
+    with pytest.raises(DataError, match="task 'arc_easy' cannot be loaded") as caught:
+        evaluate(pair, ["arc_easy"])
+    assert "network" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_masked_model_and_no_task_are_refused(decoder, causal, tasks, tokenizer):
+    size = EncoderSize(layers=1, heads=2, hidden_size=16, feed_forward_size=24)
+    with pytest.raises(ConfigError, match="needs a causal model"):
+        evaluate((build_encoder(size, tokenizer), tokenizer), ["ends"], include_path=tasks)
+    with pytest.raises(ConfigError, match="no task given"):
+        evaluate((decoder(), causal), [])
+
+
+def test_without_the_harness_the_extra_is_named(decoder, causal, monkeypatch):
+    from importlib import metadata
+
+    def missing(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.version", missing)
+    with pytest.raises(BabySSAError, match=r"babyssa\[harness\]"):
+        evaluate((decoder(), causal), ["ends"])

@@ -1,0 +1,165 @@
+"""Perplexity against brute force: every token on its own, from exactly the context that the window gives it."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from babyssa.decoder import perplexity
+from babyssa.decoder.perplexity import _questions, token_nats
+from babyssa.errors import ConfigError, DataError, ModelError
+from babyssa.probing import as_loaded, score
+
+TEXT = ["the dog sees a cat .", "where is the ball ?", "mommy gave the baby a cookie .", "look !"] * 3
+
+
+@settings(max_examples=100, deadline=None)
+@given(count=st.integers(1, 60), length=st.integers(1, 15), share=st.floats(0.01, 1))
+def test_every_token_is_predicted_once_from_as_much_context_as_is_promised(count, length, share):
+    stride = max(1, int(length * share))
+    row = list(range(count + 1))
+    asked = list(_questions(row, length, stride))
+    assert [question.target for question in asked] == row[1:]
+    for question in asked:
+        context = question.row[: question.position + 1]
+        assert context[-1] == question.target - 1, "the token before is the last of the context"
+        assert min(question.target, length - stride + 1) <= len(context) <= length
+        assert len(question.row) <= length
+
+
+@pytest.mark.parametrize("variant", ["softmax", "ssa", "linear"])
+@pytest.mark.parametrize("max_length, stride", [(24, 24), (24, 7), (10, 1), (10, 4)])
+def test_windows_agree_with_brute_force(variant, max_length, stride, decoder, causal, logits):
+    model = decoder(variant)
+    ids = causal(" ".join(TEXT), add_special_tokens=False)["input_ids"][:70]
+    row = [causal.eos_token_id, *ids]
+    expected = []
+    for place in range(1, len(row)):
+        late = place - max_length
+        window = 0 if late <= 0 else math.ceil(late / stride) * stride
+        expected.append(-logits(model, row[window:place])[-1].log_softmax(-1)[row[place]].item())
+    found = token_nats(as_loaded((model, causal)), ids, max_length=max_length, stride=stride, batch_size=3)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_perplexity_of_lines_counts_the_end_of_each(decoder, causal, tmp_path):
+    (tmp_path / "a.txt").write_text("\n".join(TEXT) + "\n")
+    model = decoder("ssa")
+    found = perplexity((model, causal), tmp_path / "a.txt", documents="lines", stride=24)
+    ids = []
+    for line in TEXT:
+        ids += [*causal(line, add_special_tokens=False)["input_ids"], causal.eos_token_id]
+    nats = token_nats(as_loaded((model, causal)), ids, stride=24)
+    assert (found.kind, found.tokens, found.documents) == ("perplexity", len(ids), 12)
+    assert found.nats_per_token == pytest.approx(nats.mean()) and found.perplexity == pytest.approx(
+        math.exp(nats.mean())
+    )
+    words = sum(len(line.split()) for line in TEXT)
+    assert found.words == words and found.word_perplexity == pytest.approx(math.exp(nats.sum() / words))
+    assert found.bytes == (tmp_path / "a.txt").stat().st_size
+    assert found.bits_per_byte == pytest.approx(nats.sum() / math.log(2) / found.bytes)
+    assert (found.max_length, found.stride) == (24, 24)
+
+
+def test_perplexity_of_one_sentence_is_that_of_its_score(decoder, causal, tmp_path):
+    (tmp_path / "a.txt").write_text(TEXT[0])
+    pair = (decoder("ssa"), causal)
+    (scored,) = score(pair, [TEXT[0]])
+    found = perplexity(pair, tmp_path / "a.txt")
+    assert found.layout == "file" and found.tokens == len(scored.tokens)
+    assert found.nats_per_token == pytest.approx(-scored.score / found.tokens, rel=1e-5)
+
+
+def test_the_rows_of_a_dataset_are_documents(decoder, causal, tmp_path):
+    (tmp_path / "a.txt").write_text("\n".join(TEXT))
+    (tmp_path / "a.jsonl").write_text("\n".join(json.dumps({"line": line}) for line in TEXT))
+    pair = (decoder(), causal)
+    rows = perplexity(pair, tmp_path / "a.jsonl", text_column="line")
+    assert rows.layout == "rows"
+    assert rows.perplexity == perplexity(pair, tmp_path / "a.txt", documents="lines").perplexity
+
+
+def test_a_model_of_another_make_is_measured_too(causal, tmp_path, logits):
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(vocab_size=len(causal), n_positions=20, n_embd=16, n_layer=1, n_head=2)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = GPT2LMHeadModel(config).eval()
+    (tmp_path / "a.txt").write_text(" ".join(TEXT))
+    found = perplexity((model, causal), tmp_path / "a.txt", stride=1)
+    row = [causal.eos_token_id, *causal(" ".join(TEXT), add_special_tokens=False)["input_ids"]]
+    expected = [
+        -logits(model, row[max(0, i - 20) : i])[-1].log_softmax(-1)[row[i]].item() for i in range(1, len(row))
+    ]
+    assert found.max_length == 20 and found.perplexity == pytest.approx(math.exp(np.mean(expected)), rel=1e-4)
+
+
+def test_a_masked_model_gets_a_pseudo_perplexity_of_its_sentences(tokenizer, tmp_path):
+    from babyssa.encoder import EncoderSize, build_encoder
+
+    size = EncoderSize(layers=1, heads=2, hidden_size=16, feed_forward_size=24)
+    pair = (build_encoder(size, tokenizer, variant="ssa"), tokenizer)
+    (tmp_path / "a.txt").write_text("\n".join(TEXT))
+    found = perplexity(pair, tmp_path / "a.txt")
+    scores = score(pair, TEXT, method="pll")
+    tokens = sum(len(scored.tokens) for scored in scores)
+    assert (found.kind, found.tokens, found.stride) == ("pseudo-perplexity", tokens, None)
+    assert found.perplexity == pytest.approx(math.exp(-sum(scored.score for scored in scores) / tokens))
+    for wrong in ({"stride": 4}, {"max_length": 8}, {"documents": "file"}):
+        with pytest.raises(ConfigError):
+            perplexity(pair, tmp_path / "a.txt", **wrong)
+
+
+@pytest.mark.parametrize(
+    "options, says",
+    [
+        ({"stride": 25}, "stride is 25, but max_length 24"),
+        ({"stride": 0}, "stride is 0"),
+        ({"max_length": 25}, "takes 1 to 24 tokens"),
+        ({"max_length": 0}, "takes 1 to 24 tokens"),
+    ],
+)
+def test_a_window_that_does_not_fit_is_refused(options, says, decoder, causal, tmp_path):
+    (tmp_path / "a.txt").write_text("hi")
+    with pytest.raises(ConfigError, match=says):
+        perplexity((decoder(), causal), tmp_path / "a.txt", **options)
+
+
+def test_an_empty_text_and_broken_weights_are_refused(decoder, causal, tmp_path):
+    (tmp_path / "empty.txt").write_text("\n \n")
+    model = decoder()
+    with pytest.raises(DataError, match="the text is empty"):
+        perplexity((model, causal), tmp_path / "empty.txt")
+    (tmp_path / "a.txt").write_text("the dog")
+    with torch.no_grad():
+        model.model.norm.bias.fill_(torch.nan)
+    with pytest.raises(ModelError, match="log-probability of token 1 is NaN"):
+        perplexity((model, causal), tmp_path / "a.txt")
+
+
+def test_the_command_prints_the_unit_or_json(decoder, causal, tmp_path, run_babyssa):
+    from babyssa.training.run_folder import save_model
+
+    save_model(tmp_path / "model", decoder("ssa"), causal)
+    (tmp_path / "a.txt").write_text("\n".join(TEXT))
+    arguments = ("perplexity", tmp_path / "model", tmp_path / "a.txt", "--documents", "lines")
+    status, stdout, _ = run_babyssa(*arguments)
+    assert status == 0 and "nats per token" in stdout and "bits per byte" in stdout and "stride 12" in stdout
+    status, stdout, _ = run_babyssa(*arguments, "--stride", 6, "--json")
+    found = json.loads(stdout)
+    assert (
+        status == 0
+        and found["stride"] == 6
+        and found["perplexity"] == pytest.approx(math.exp(found["nats_per_token"]))
+    )
+    for wrong, code in ((("--stride", 99), 2), (("--max_length", 99), 2)):
+        status, stdout, stderr = run_babyssa(*arguments, *wrong)
+        assert (status, stdout) == (code, "") and len(stderr.splitlines()) == 1
+    for missing in (tmp_path / "none.txt", "no/such/text"):
+        status, stdout, stderr = run_babyssa("perplexity", tmp_path / "model", missing)
+        assert (status, stdout) == (1, "") and "no such file" in stderr and len(stderr.splitlines()) == 1
