@@ -13,6 +13,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Iterator
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
@@ -31,6 +32,8 @@ IMPLEMENTATION = "babyssa"
 _PREFIX = "babyssa-"
 # A label that is no number: every transformers config stops at it, quoting it.
 _GUARD = "this checkpoint needs 'import babyssa.attention'"
+# Whether the call of a model that is going on wants attention weights; a layer called on its own may.
+_need_weights: ContextVar[bool] = ContextVar("need_weights", default=True)
 
 
 def scored_attention_forward(
@@ -61,7 +64,9 @@ def scored_attention_forward(
         value = value.repeat_interleave(groups, dim=1)
     if scaling is None:
         scaling = query.shape[-1] ** -0.5
-    output, weights = scoring(query, key, value, mask, scaling=scaling, dropout=dropout)
+    output, weights = scoring(
+        query, key, value, mask, scaling=scaling, dropout=dropout, need_weights=_need_weights.get()
+    )
     return output.transpose(1, 2).contiguous(), weights
 
 
@@ -211,14 +216,20 @@ class ScoredModelMixin:
 
     def __call__(self, *args, **kwargs):
         wanted = kwargs.get("output_attentions")
-        if getattr(self.config, "output_attentions", False) if wanted is None else wanted:
+        if wanted is None:
+            wanted = getattr(self.config, "output_attentions", False)
+        if wanted:
             for scoring in scorings(self).values():
                 if not scoring.forms_weights:
                     raise ModelError(
                         f"scoring '{scoring.name}' forms no attention weights",
                         remedy="leave out output_attentions, or use another scoring",
                     )
-        return super().__call__(*args, **kwargs)
+        before = _need_weights.set(bool(wanted))
+        try:
+            return super().__call__(*args, **kwargs)
+        finally:
+            _need_weights.reset(before)
 
     def _init_weights(self, module: nn.Module) -> None:
         if isinstance(module, Scoring):

@@ -39,7 +39,7 @@ class KernelScoring(Scoring):
         """
         raise NotImplementedError
 
-    def forward(self, query, key, value, mask=None, *, scaling, dropout=0.0):
+    def forward(self, query, key, value, mask=None, *, scaling, dropout=0.0, need_weights=True):
         dtype = torch.promote_types(value.dtype, torch.float32)
         # Autocast would run the sums below in half precision.
         with torch.autocast(query.device.type, enabled=False):

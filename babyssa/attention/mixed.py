@@ -105,7 +105,7 @@ class Mixed(Scoring):
             head -= group.heads
         return group.describe_head(head)
 
-    def forward(self, query, key, value, mask=None, *, scaling, dropout=0.0):
+    def forward(self, query, key, value, mask=None, *, scaling, dropout=0.0, need_weights=True):
         outputs, weights = [], []
         start = 0
         for group in self.groups:
@@ -114,11 +114,16 @@ class Mixed(Scoring):
             by_head = mask is not None and mask.dim() > 2 and mask.shape[-3] > 1
             allowed = mask[..., heads, :, :] if by_head else mask
             output, weight = group(
-                query[:, heads], key[:, heads], value[:, heads], allowed, scaling=scaling, dropout=dropout
+                *(tensor[:, heads] for tensor in (query, key, value)),
+                allowed,
+                scaling=scaling,
+                dropout=dropout,
+                need_weights=need_weights,
             )
             outputs.append(output)
             weights.append(weight)
-        return torch.cat(outputs, dim=1), torch.cat(weights, dim=1) if self.forms_weights else None
+        formed = all(weight is not None for weight in weights)
+        return torch.cat(outputs, dim=1), torch.cat(weights, dim=1) if formed else None
 
 
 def _whole_heads(wanted: list[int | float], heads: int) -> list[int]:

@@ -82,6 +82,7 @@ class Scoring(nn.Module):
         *,
         scaling: float,
         dropout: float = 0.0,
+        need_weights: bool = True,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend.
 
@@ -97,12 +98,14 @@ class Scoring(nn.Module):
             What query-key products are multiplied by, usually head_dim ** -0.5.
         dropout : float
             Probability of dropping a weight; applied in training mode only.
+        need_weights : bool
+            Whether the weights are wanted; where they are not, a scoring may take a path that forms none.
 
         Returns
         -------
         tuple of Tensor and (Tensor or None)
             Output (batch, heads, query, head_dim), and weights (batch, heads, query, key) after dropout, or
-            None where the scoring forms none. A query that may attend to nothing gets an output of 0.
+            None where none are formed. A query that may attend to nothing gets an output of 0.
         """
         raise NotImplementedError
 
@@ -118,25 +121,38 @@ class LogitScoring(Scoring):
         """Map scores to weights that sum to 1 over the last dimension; the lowest scores get exactly 0."""
         return torch.softmax(scores, dim=-1)
 
-    def weights(self, logits: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Attention weights of scaled logits, in float32 or wider.
+    def normalized(self, logits: Tensor, bias: Tensor | None) -> Tensor:
+        """The weights of logits, with `bias` (0, or the lowest number where a key is excluded) after `transform`.
 
-        The mask excludes after `transform`: a masked logit sent through it would come out finite (SSA maps
-        the lowest float32 to about -130) or poison the gradient of its parameters with NaN.
+        A masked logit sent through `transform` would come out finite (SSA maps the lowest float32 to about
+        -130) or poison the gradient of its parameters with NaN.
         """
-        scores = self.transform(logits.to(torch.promote_types(logits.dtype, torch.float32)))
-        if mask is None:
-            return self.normalize(scores)
-        lowest = torch.finfo(scores.dtype).min
-        weights = self.normalize(scores.masked_fill(~mask, lowest))
-        # Only a query that may attend to nothing still has weight on masked keys here.
-        return weights.masked_fill(~mask, 0.0)
+        scores = self.transform(logits)
+        return self.normalize(scores if bias is None else scores + bias)
 
-    def forward(self, query, key, value, mask=None, *, scaling, dropout=0.0):
+    def weights(self, logits: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Attention weights of scaled logits, in float32 or wider."""
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        if mask is None:
+            return self.normalized(logits, None)
+        # Adding to all scores is several times faster than filling some of them.
+        bias = mask.logical_not().to(logits.dtype).mul_(torch.finfo(logits.dtype).min)
+        return _without_empty_queries(self.normalized(logits, bias), mask)
+
+    def forward(self, query, key, value, mask=None, *, scaling, dropout=0.0, need_weights=True):
         logits = torch.matmul(query * scaling, key.transpose(-2, -1))
         weights = self.weights(logits, mask).to(value.dtype)
         weights = nn.functional.dropout(weights, p=dropout, training=self.training)
         return torch.matmul(weights, value), weights
+
+
+def _without_empty_queries(weights: Tensor, mask: Tensor) -> Tensor:
+    """Take the weights of queries that may attend to nothing: only they still have some on masked keys."""
+    empty = ~mask.any(dim=-1, keepdim=True)
+    # They are rare; on a GPU, asking whether there are any would hold up the queue.
+    if weights.device.type == "cpu" and not empty.any():
+        return weights
+    return weights.masked_fill(empty, 0.0)
 
 
 @dataclass(frozen=True)

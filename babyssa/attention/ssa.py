@@ -15,6 +15,8 @@ t(x) -> x as m -> inf: Softmax is the limit.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +24,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from babyssa.attention.flex import flex_ssa, runs_through_flex
 from babyssa.attention.learnable import Bound, Learnable, check_learnable, per_head
 from babyssa.attention.scoring import LogitScoring
 
@@ -81,6 +84,75 @@ def ssa_map(x: Tensor, n: Tensor | float, b: Tensor | float) -> Tensor:
     return _SignedLogMap.apply(x, n, b)
 
 
+# Logits per piece: four tensors of 1 MiB stay in a core's share of the cache, and on a GPU one piece does.
+_PIECE = {"cpu": 2**18}
+
+
+class _SSAWeights(torch.autograd.Function):
+    """softmax(t(x) + bias) over the keys, a piece at a time, so that what stands between x and the weights
+    w is never written to memory. Keeps x and w for the backward pass, in which, with g = dL/dw,
+
+        dL/dt = w (g - sum w g),    dL/dx = dL/dt n b / (1 + b|x|),
+        dL/dn = sum dL/dt t / n,    dL/db = sum dL/dx x / b.
+    """
+
+    @staticmethod
+    def forward(ctx, x: Tensor, bias: Tensor | None, n: Tensor, b: Tensor) -> Tensor:
+        """x (batch, heads, query, key); bias broadcasts to it; n and b (1, heads, 1, 1)."""
+        w = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+        if bias is not None:
+            bias = bias.expand(x.shape)
+        for piece in _pieces(x):
+            t = _log_map(x[piece], b[:, piece[1]]).mul_(n[:, piece[1]])
+            if bias is not None:
+                t += bias[piece]
+            torch.softmax(t, dim=-1, out=w[piece])
+        ctx.save_for_backward(x, w, n, b)
+        return w
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient: Tensor):
+        x, w, n, b = ctx.saved_tensors
+        needs_x, _, needs_n, needs_b = ctx.needs_input_grad
+        for_x = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+        for_n = torch.zeros_like(n) if needs_n else None
+        for_b = torch.zeros_like(b) if needs_b else None
+        for piece in _pieces(x):
+            heads = piece[1]
+            for_t = torch._softmax_backward_data(gradient[piece], w[piece], -1, x.dtype)
+            if needs_n:
+                for_n[:, heads] += _head_sums(_log_map(x[piece], b[:, heads]).mul_(for_t))
+            slope = x[piece].abs().mul_(b[:, heads]).add_(1).reciprocal_().mul_(for_t)
+            if needs_b:
+                for_b[:, heads] += _head_sums(slope * x[piece]) * n[:, heads]
+            torch.mul(slope, (n * b)[:, heads], out=for_x[piece])
+        return for_x if needs_x else None, None, for_n, for_b
+
+
+def _log_map(x: Tensor, b: Tensor) -> Tensor:
+    """sgn(x) log(1 + b|x|)."""
+    return x.abs().mul_(b).log1p_().copysign_(x)
+
+
+def _head_sums(x: Tensor) -> Tensor:
+    return x.sum(dim=(0, 2, 3), keepdim=True)
+
+
+def _pieces(x: Tensor) -> Iterator[tuple[slice, slice, slice]]:
+    """Contiguous parts of (batch, heads, query, key): some sequences, or some queries of one head."""
+    batch, heads, queries, keys = x.shape
+    size = _PIECE.get(x.device.type, x.numel())
+    if heads * queries * keys <= size:
+        step = size // max(heads * queries * keys, 1)
+        for i in range(0, batch, step):
+            yield slice(i, i + step), slice(None), slice(None)
+        return
+    step = max(size // keys, 1)
+    for i, head, query in itertools.product(range(batch), range(heads), range(0, queries, step)):
+        yield slice(i, i + 1), slice(head, head + 1), slice(query, query + step)
+
+
 @dataclass(frozen=True)
 class SSAConfig:
     """How SSA scores: its n and b, each fixed or learnable.
@@ -133,3 +205,21 @@ class SSA(Learnable, LogitScoring):
 
     def transform(self, logits: Tensor) -> Tensor:
         return ssa_map(logits, per_head(self.n), per_head(self.b))
+
+    def normalized(self, logits: Tensor, bias: Tensor | None) -> Tensor:
+        """As for any scoring, softmax(transform(logits) + bias), but in one step: see :class:`_SSAWeights`."""
+        n, b = (number.view(1, -1, 1, 1) for number in self._of_every_head(logits))
+        return _SSAWeights.apply(logits, bias, n, b)
+
+    def _of_every_head(self, like: Tensor) -> tuple[Tensor, Tensor]:
+        """n and b, each (heads,), of the type and on the device of `like`."""
+        numbers = (torch.as_tensor(number, dtype=like.dtype, device=like.device) for number in (self.n, self.b))
+        n, b = (number.expand(self.heads) for number in numbers)
+        return n, b
+
+    def forward(self, query, key, value, mask=None, *, scaling, dropout=0.0, need_weights=True):
+        acting = dropout if self.training else 0.0
+        if runs_through_flex(query, key, value, dropout=acting, need_weights=need_weights):
+            n, b = self._of_every_head(query.new_empty(0, dtype=torch.float32))
+            return flex_ssa(query, key, value, mask, n=n, b=b, scaling=scaling), None
+        return super().forward(query, key, value, mask, scaling=scaling, dropout=dropout)

@@ -40,6 +40,7 @@ from babyssa.training.trainer import (
     Measure,
     RunLog,
     device_name,
+    precision_of,
     scoring_names,
     training_arguments,
 )
@@ -150,6 +151,7 @@ def run_training(
         "parameters": parameters,
         "initial_weights_sha256": common_weights_sha256(model),
         "device": device_name(),
+        "precision": precision_of(settings.optimisation),
     }
     scoring = scoring_settings(scoring_config(settings.variant, **settings.scoring))
     out = Path(settings.out)
@@ -157,7 +159,7 @@ def run_training(
         point = _start({"kind": kind, **plain(settings), "scoring": scoring, "facts": facts}, out, overwrite)
         say(
             f"{settings.variant}, seed {settings.seed}: "
-            + ", ".join(filter(None, [f"{parameters:,} parameters", about, facts["device"]]))
+            + ", ".join(filter(None, [f"{parameters:,} parameters", about, facts["device"], facts["precision"]]))
         )
         # The one place where global random state is set: dropout draws from it.
         set_seed(settings.seed)

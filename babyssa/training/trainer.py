@@ -44,6 +44,7 @@ def training_arguments(
         warmup = round(steps * optimisation.warmup_fraction)
     if warmup >= steps:
         say(f"warning: {warmup} warm-up steps of {steps} in all: the learning rate never reaches its peak")
+    bf16 = precision_of(optimisation) == "bfloat16"
     return TrainingArguments(
         output_dir=str(out),
         per_device_train_batch_size=optimisation.batch_size,
@@ -57,6 +58,9 @@ def training_arguments(
         adam_beta2=optimisation.beta2,
         max_grad_norm=optimisation.max_grad_norm,
         optim="adamw_torch_fused",
+        bf16=bf16,
+        # Trainer takes bfloat16 on a CPU only where it is told that it is to run there.
+        use_cpu=bf16 and not torch.cuda.is_available(),
         logging_steps=optimisation.log_every,
         logging_nan_inf_filter=False,
         save_strategy="no",
@@ -292,6 +296,20 @@ def refuse_several_devices() -> None:
             f"{processes} processes and {torch.cuda.device_count()} GPUs: training runs on one device",
             remedy="start one process, and choose a GPU with CUDA_VISIBLE_DEVICES=0",
         )
+
+
+def precision_of(optimisation: Optimisation) -> str:
+    """float32 or bfloat16; an emulated bfloat16 would be several times slower than float32."""
+    if optimisation.precision != "auto":
+        return optimisation.precision
+    return "bfloat16" if _computes_in_bfloat16() else "float32"
+
+
+def _computes_in_bfloat16() -> bool:
+    if torch.cuda.is_available():
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    flags = Path("/proc/cpuinfo")
+    return flags.exists() and not {"amx_bf16", "avx512_bf16"}.isdisjoint(flags.read_text().split())
 
 
 def device_name() -> str:

@@ -458,3 +458,16 @@ def test_a_fill_mask_pipeline_runs(tmp_path):
     tokenizer.save_pretrained(tmp_path)
     found = pipeline("fill-mask", model=str(tmp_path), tokenizer=str(tmp_path))("w5 <mask> w9")
     assert len(found) == 5 and sum(answer["score"] for answer in found) <= 1
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_scoring_is_told_whether_weights_are_wanted(asked):
+    model = set_scoring(stock("roberta"), SSAConfig())
+    told = []
+    for scoring in scorings(model).values():
+        scoring.register_forward_pre_hook(
+            lambda _, __, kwargs: told.append(kwargs["need_weights"]), with_kwargs=True
+        )
+    output = model(**inputs(), output_attentions=asked)
+    assert told == [asked] * 2
+    assert (output.attentions is not None) == asked

@@ -114,6 +114,17 @@ def test_attention_is_its_definition_in_float64(scoring, definition):
         assert torch.allclose(weights, expected, atol=1e-6 if list(scoring.parameters()) else 1e-9)
 
 
+def test_mixed_precision_gives_the_same_attention_to_its_precision(scoring):
+    leaves = [t.requires_grad_() for t in tensors(batch=2, query=7)]
+    found = []
+    for enabled in (False, True):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+            output, _ = scoring(*leaves, some_mask(query=7), scaling=0.5)
+        found.append([output, *torch.autograd.grad(output.float().square().sum(), leaves)])
+    for full, mixed in zip(*found, strict=True):
+        assert (full - mixed.float()).norm() <= 0.05 * full.norm()
+
+
 def test_a_mask_may_differ_by_head(scoring):
     query, key, value = tensors()
     mask = torch.cat([some_mask(), some_mask().flip(-2), some_mask().roll(1, -2)], dim=1)

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babyssa.attention import SSA, SSAConfig, build_scoring, scoring_config, ssa_map
+from babyssa.attention import SSA, SSAConfig, build_scoring, scoring_config, ssa, ssa_map
 from babyssa.errors import ConfigError
 
 EXTREMES = [0.0, -0.0, 1e-300, -1e-8, 1e-8, 0.5, -0.5, 3.0, -3.0, 50.0, -50.0, 1e4, -1e4]
@@ -76,6 +76,61 @@ def test_only_needed_gradients_are_computed():
     n = torch.tensor(1.5)
     ssa_map(x, n, 0.8).sum().backward()
     assert x.grad is not None and n.grad is None
+
+
+@pytest.fixture(params=[2**18, 40, 5], ids=["one piece", "by sequence", "by query"])
+def pieces(request, monkeypatch):
+    """The weights come out the same however the logits are cut."""
+    monkeypatch.setattr(ssa, "_PIECE", {"cpu": request.param})
+
+
+def logits_and_bias(dtype):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(3, 2, 3, 5, dtype=dtype, generator=generator) * torch.tensor(
+        [0.0, 0.1, 1, 10, 1e4], dtype=dtype
+    )
+    bias = torch.zeros(3, 1, 3, 5, dtype=dtype)
+    bias[1, ..., 3:] = torch.finfo(dtype).min
+    return x, bias
+
+
+def test_the_fused_weights_are_softmax_over_the_map(pieces):
+    x, bias = logits_and_bias(torch.float32)
+    n, b = (torch.tensor(v).view(1, 2, 1, 1) for v in ([1.5, 3.0], [0.8, 0.1]))
+    naive = torch.tensor(
+        [
+            naive_weights(x[i, h, q, : 3 if i == 1 else 5].double().tolist(), n[0, h].item(), b[0, h].item())
+            + [0.0] * (2 if i == 1 else 0)
+            for i, h, q in torch.cartesian_prod(*map(torch.arange, (3, 2, 3))).tolist()
+        ]
+    )
+    found = ssa._SSAWeights.apply(x, bias, n, b)
+    assert torch.allclose(found.view(-1, 5), naive, rtol=0, atol=1e-6)
+    assert (found[1, ..., 3:] == 0).all()
+
+
+def test_the_fused_weights_have_the_gradients_of_finite_differences(pieces):
+    x, bias = logits_and_bias(torch.float64)
+    x = (x + 0.3).requires_grad_()
+    n, b = (torch.tensor(v, dtype=torch.float64).view(1, 2, 1, 1).requires_grad_() for v in ([1.5, 3], [0.8, 0.1]))
+    assert torch.autograd.gradcheck(lambda x, n, b: ssa._SSAWeights.apply(x, bias, n, b), (x, n, b))
+
+
+def test_the_fused_weights_have_the_gradients_of_the_map(pieces):
+    x, bias = logits_and_bias(torch.float64)
+    x[..., 1] = 0.0
+    leaves = [x.clone(), torch.full((1, 2, 1, 1), 1.5).double(), torch.full((1, 2, 1, 1), 0.8).double()]
+    x, n, b = (leaf.requires_grad_() for leaf in leaves)
+    gradient = torch.randn(x.shape, dtype=x.dtype, generator=torch.Generator().manual_seed(1))
+    plain = torch.autograd.grad((ssa_map(x, n, b) + bias).softmax(-1), (x, n, b), gradient)
+    fused = torch.autograd.grad(ssa._SSAWeights.apply(x, bias, n, b), (x, n, b), gradient)
+    for expected, found in zip(plain, fused, strict=True):
+        assert torch.allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_no_sequences_have_no_weights():
+    scoring = build_scoring(SSAConfig(), heads=2)
+    assert scoring.weights(torch.zeros(0, 2, 3, 4)).shape == (0, 2, 3, 4)
 
 
 @pytest.mark.parametrize("x", [0.3, -2.0, 5.0])

@@ -167,6 +167,21 @@ def test_checkpoints_can_be_probed(corpus, tokenizer_folder, tmp_path):
     assert last == finished != score(folder / "step-2", sentences)[0].score
 
 
+@pytest.mark.parametrize("variant", ["softmax", "ssa"])
+def test_bfloat16_trains_float32_weights_to_nearly_the_same_loss(variant, corpus, tokenizer_folder, tmp_path):
+    losses = {}
+    for precision in ("float32", "bfloat16"):
+        out = tmp_path / precision
+        optimisation = Optimisation(batch_size=8, steps=6, log_every=2, learning_rate=0.01, precision=precision)
+        train_encoder(settings(corpus, tokenizer_folder, out, variant=variant, optimisation=optimisation))
+        assert yaml.safe_load((out / "config.yaml").read_text())["facts"]["precision"] == precision
+        assert AutoModelForMaskedLM.from_pretrained(out).dtype == torch.float32
+        lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+        losses[precision] = [line["loss"] for line in lines if "loss" in line]
+    assert losses["bfloat16"] == pytest.approx(losses["float32"], rel=0.01)
+    assert losses["bfloat16"] != losses["float32"]
+
+
 def test_the_last_step_is_always_logged(corpus, tokenizer_folder, tmp_path):
     optimisation = Optimisation(batch_size=8, steps=5, log_every=4)
     train_encoder(settings(corpus, tokenizer_folder, tmp_path / "run", optimisation=optimisation))

@@ -1,0 +1,80 @@
+"""What the benchmarks share: interleaved repetitions, peak memory in processes of their own, one table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+from typing import Any
+
+from babyssa.console import table
+from babyssa.data import load_tokenizer, prepare, read_corpus, train_tokenizer
+from babyssa.resources import resource
+
+
+def options(about: str) -> argparse.ArgumentParser:
+    """A parser with what every benchmark takes."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=5, help="of each, interleaved; medians are shown")
+    parser.add_argument("--json", type=Path, help="write the figures here too")
+    parser.add_argument("--peak", help=argparse.SUPPRESS)
+    return parser
+
+
+def interleaved(work: dict[str, Callable[[], object]], repetitions: int) -> dict[str, float]:
+    """Median seconds of each, one of each in turn, so that all meet the machine's load alike."""
+    for run in work.values():
+        run()
+    seconds: dict[str, list[float]] = {name: [] for name in work}
+    for _ in range(repetitions):
+        for name, run in work.items():
+            started = time.perf_counter()
+            run()
+            seconds[name].append(time.perf_counter() - started)
+    return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def peak_of(name: str) -> float:
+    """Peak memory in MB of this script run again as `--peak NAME`, which ends in :func:`print_peak`."""
+    command = [sys.executable, *sys.argv, "--peak", name]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
+
+
+def print_peak() -> None:
+    """The peak resident memory of this process so far, in MB."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        # On Linux ru_maxrss starts from what the parent had when it started this process.
+        print(int(re.search(r"VmHWM:\s+(\d+) kB", status.read_text())[1]) / 2**10)
+    else:
+        print(getrusage(RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10))
+
+
+def corpus_and_tokenizer(corpus: Path | None, tokenizer: Path | None) -> tuple[list[str], Any]:
+    """Sentences and a tokenizer: those given, or the packaged sample corpus and one trained on it."""
+    with tempfile.TemporaryDirectory() as scratch:
+        if corpus is None:
+            corpus = Path(scratch, "corpus")
+            prepare([resource("data", "sample.csv.gz")], corpus)
+        sentences = read_corpus(corpus)
+        if tokenizer is not None:
+            return sentences, load_tokenizer(tokenizer)
+        return sentences, train_tokenizer(corpus, Path(scratch, "tokenizer"))
+
+
+def show(rows: list[dict[str, object]], path: Path | None) -> None:
+    """Print rows as a table, numbers to the right, and write them as JSON if asked to."""
+    header = tuple(rows[0])
+    numbers = {i for i, key in enumerate(header) if isinstance(rows[0][key], (int, float))}
+    cells = [tuple(f"{v:.3g}" if isinstance(v, float) else str(v) for v in row.values()) for row in rows]
+    print(table(header, cells, numbers))
+    if path is not None:
+        path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
