@@ -197,7 +197,7 @@ def test_the_command_prints_and_writes_what_was_measured(run_babyssa, tmp_path):
 
 
 def test_the_command_refuses_what_it_does_not_know(run_babyssa, tmp_path):
-    for words, says in ((["--scorings", "sofmax"], "did you mean 'softmax'"), (["--keys", 2], "keys = 2")):
+    for words, says in ((["--scorings", "sofmax"], "did you mean 'softmax'"), (["--keys", 2], "keys is 2")):
         status, stdout, stderr = run_babyssa("saturation", *words, "--out", tmp_path / "out")
         assert status == 2 and not stdout and says in stderr and len(stderr.splitlines()) == 1
     assert not (tmp_path / "out").exists()

@@ -37,7 +37,7 @@ def test_bad_input_is_refused(decoder, causal, tokenizer):
         generate(pair, ["the dog"], max_new_tokens=23)
     with pytest.raises(ConfigError, match="at least 1"):
         generate(pair, max_new_tokens=0)
-    with pytest.raises(ConfigError, match="temperature -1"):
+    with pytest.raises(ConfigError, match="temperature is -1"):
         generate(pair, temperature=-1)
     with pytest.raises(ConfigError, match="list of strings"):
         generate(pair, "the dog")

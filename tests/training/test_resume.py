@@ -107,6 +107,7 @@ def test_a_signal_finishes_the_step_saves_and_says_how_to_go_on(
     number, settings, uninterrupted, contents, monkeypatch
 ):
     write = babyssa.training.trainer.RunLog.write
+    before = signal.getsignal(signal.SIGINT)
 
     def write_and_signal(self, step, values):
         write(self, step, values)
@@ -118,7 +119,7 @@ def test_a_signal_finishes_the_step_saves_and_says_how_to_go_on(
         train_encoder(settings)
     assert stopped.value.exit_code == 128 + number
     assert points(settings.out)[0] == "step-11"
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
     monkeypatch.undo()
     train_encoder(settings)
     assert contents(settings.out) == uninterrupted
