@@ -289,6 +289,7 @@ def _finish(figure, panels, task: str):
             axes.set_ylim(0.4, 1.02)
         else:
             axes.set_yscale("symlog", linthresh=1e-3)
+            axes.set_ylim(bottom=0)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
         axes.grid(color="#e5e5e5", linewidth=0.6)

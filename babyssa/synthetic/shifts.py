@@ -88,7 +88,7 @@ class ShiftResults:
     models : DataFrame
         Over seeds: value, sd, low, high (95%, Student's t), last, seeds; pairs, how many seeds Softmax with the
         same blocks has too, and over them the mean difference to it, difference_low, difference_high.
-        Intervals are NaN where there is one seed or pair, and those of an accuracy end at 0 and 1.
+        Intervals are NaN where there is one seed or pair, and none goes below 0, or above an accuracy of 1.
     deviant_weights : DataFrame
         Attention weight on the deviant number by layer and head, mean over the queries after it, and
         `uniform`, what it were if every number before the query weighed the same.
@@ -355,8 +355,9 @@ def _over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
         differences = paired.value.to_numpy() - base.loc[paired.seed].to_numpy()
         is_base = of_model.variant.iloc[0] == BASELINE
         low, high = _interval(of_model.value)
+        low = np.maximum(low, 0.0)
         if task != "linear":
-            low, high = max(low, 0.0), min(high, 1.0)
+            high = np.minimum(high, 1.0)
         difference_low, difference_high = (np.nan, np.nan) if is_base else _interval(differences)
         rows.append(
             {
