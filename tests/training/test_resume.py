@@ -224,3 +224,28 @@ def test_a_folder_in_use_is_refused_and_a_killed_process_leaves_no_lock(settings
 def test_points_cannot_be_written_less_than_once_a_step():
     with pytest.raises(ConfigError, match="resume_every is 0"):
         Optimisation(resume_every=0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"beta1": 1.5},
+        {"beta2": -0.1},
+        {"weight_decay": -1.0},
+        {"max_grad_norm": -1.0},
+        {"learning_rate": float("nan")},
+    ],
+)
+def test_optimisation_out_of_its_domain_is_refused_before_anything_is_replaced(wrong):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        Optimisation(**wrong)
+
+
+def test_a_run_that_another_process_finished_meanwhile_is_kept(settings, monkeypatch):
+    train_encoder(settings)
+    weights = (settings.out / "model.safetensors").read_bytes()
+    # As if the first look had been before the other process was done.
+    monkeypatch.setattr("babyssa.encoder.training.refuse_earlier_run", lambda out, overwrite: None)
+    with pytest.raises(OutputExistsError):
+        train_encoder(dataclasses.replace(settings, seed=1))
+    assert (settings.out / "model.safetensors").read_bytes() == weights
