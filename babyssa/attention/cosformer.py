@@ -49,6 +49,7 @@ class CosFormer(KernelScoring):
     """
 
     name = "cosformer"
+    positional = True
     Config = CosFormerConfig
     normalised = False
 

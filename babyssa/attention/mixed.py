@@ -86,6 +86,7 @@ class Mixed(Scoring):
         )
         self.forms_weights = all(group.forms_weights for group in self.groups)
         self.normalised = all(group.normalised for group in self.groups)
+        self.positional = any(group.positional for group in self.groups)
 
     def reset_parameters(self) -> None:
         for group in self.groups:

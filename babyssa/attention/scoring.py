@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from babyssa.attention.dropout import dropout as dropped_out
 from babyssa.errors import ConfigError
 
 
@@ -45,12 +46,15 @@ class Scoring(nn.Module):
         Whether there are weights to return; without them there is no attention dropout either.
     normalised : bool
         Whether the weights of a query always sum to 1, if it may attend to anything.
+    positional : bool
+        Whether they depend on where it stands among the keys.
     """
 
     name: ClassVar[str]
     Config: ClassVar[type]
     forms_weights: bool = True
     normalised: bool = True
+    positional: bool = False
 
     def __init__(self, config: Any, heads: int):
         super().__init__()
@@ -142,7 +146,7 @@ class LogitScoring(Scoring):
     def forward(self, query, key, value, mask=None, *, scaling, dropout=0.0, need_weights=True):
         logits = torch.matmul(query * scaling, key.transpose(-2, -1))
         weights = self.weights(logits, mask).to(value.dtype)
-        weights = nn.functional.dropout(weights, p=dropout, training=self.training)
+        weights = dropped_out(weights, dropout, self.training)
         return torch.matmul(weights, value), weights
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -12,6 +10,7 @@ from transformers import PreTrainedModel, RobertaConfig, RobertaForMaskedLM
 
 from babyssa.attention import SoftmaxConfig, scoring_changes, scoring_config, set_scoring
 from babyssa.encoder.config import EncoderSize
+from babyssa.encoder.roberta import logits_at
 
 
 def build_encoder(
@@ -69,44 +68,15 @@ def build_encoder(
     return model if isinstance(chosen, SoftmaxConfig) else set_scoring(model, chosen)
 
 
-@contextmanager
-def head_at(head: nn.Module, positions: Tensor) -> Iterator[None]:
-    """Let a language-model head see only some positions of the hidden states.
-
-    Inside the block, `head` receives (predicted, hidden) in place of (batch, length, hidden), so the
-    projection to the vocabulary and its loss cost nothing where no token is predicted.
-
-    Parameters
-    ----------
-    head : Module
-        The head, called with the hidden states as its first argument.
-    positions : Tensor of int, (predicted,)
-        Flat places in (batch, length).
-    """
-
-    def select(_, arguments):
-        hidden, *rest = arguments
-        return (hidden.flatten(0, -2).index_select(0, positions), *rest)
-
-    hook = head.register_forward_pre_hook(select)
-    try:
-        yield
-    finally:
-        hook.remove()
-
-
-def masked_lm_loss(model: nn.Module, batch: dict[str, Tensor], head: nn.Module) -> Tensor:
+def masked_lm_loss(model: PreTrainedModel, batch: dict[str, Tensor]) -> Tensor:
     """Mean cross-entropy (nats per predicted token) of a batch of :class:`MaskedSentences`.
 
     Parameters
     ----------
-    model : Module
-        The masked language model, or what wraps it for distributed training.
+    model : PreTrainedModel
+        What :func:`build_encoder` returns.
     batch : dict
         input_ids, positions, labels and, where there is padding, attention_mask.
-    head : Module
-        The model's language-model head.
     """
-    with head_at(head, batch["positions"]):
-        logits = model(input_ids=batch["input_ids"], attention_mask=batch.get("attention_mask")).logits
+    logits = logits_at(model, batch["input_ids"], batch.get("attention_mask"), batch["positions"])
     return nn.functional.cross_entropy(logits.float(), batch["labels"])

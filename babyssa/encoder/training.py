@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import tempfile
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -88,7 +87,7 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
         model,
         dataset=dataset,
         batches=batches,
-        loss=partial(masked_lm_loss, head=model.lm_head),
+        loss=masked_lm_loss,
         measure=measure,
         measure_every=settings.evaluation.every,
         tokenizer=tokenizer,

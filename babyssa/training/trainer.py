@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import get_total_norm
 from torch.utils.data import DataLoader, Dataset, Sampler
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
@@ -103,12 +104,38 @@ class BatchTrainer(Trainer):
         loader = DataLoader(self.train_dataset, batch_sampler=self._batches, collate_fn=lambda batch: batch)
         return self.accelerator.prepare(loader)
 
+    def training_step(self, model, inputs, num_items_in_batch=None):
+        # Trainer's own puts every module into training mode at every step.
+        if not model.training:
+            model.train()
+        inputs = self._prepare_inputs(inputs)
+        # What accelerate does in the model's forward, for a loss that goes past it.
+        with self.accelerator.autocast():
+            loss = self.compute_loss(model, inputs)
+        loss = loss / self.current_gradient_accumulation_steps
+        self.accelerator.backward(loss)
+        return loss.detach()
+
+    def floating_point_ops(self, inputs) -> int:
+        """Not counted: Trainer would count the model's parameters at every step for it."""
+        return 0
+
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         mask = inputs.get("attention_mask")
         self.tokens += inputs[self._main_input].numel() if mask is None else int(mask.sum())
         loss = self._loss(model, inputs)
         self._check("loss", loss)
         return loss
+
+    def _clip_grad_norm(self, model) -> Tensor:
+        """The norm of the gradients, which the optimiser's step is to divide by what exceeds max_grad_norm.
+
+        As torch.nn.utils.clip_grad_norm_, but the fused optimiser scales them while it reads them.
+        """
+        parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
+        norm = get_total_norm([p.grad for p in parameters if p.grad is not None], foreach=True)
+        self.optimizer.optimizer.grad_scale = ((norm + 1e-6) / self.args.max_grad_norm).clamp(min=1.0)
+        return norm
 
     def _get_grad_norm(self, model, grad_norm=None):
         grad_norm = super()._get_grad_norm(model, grad_norm)

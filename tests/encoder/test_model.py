@@ -10,7 +10,7 @@ from transformers import AutoModelForMaskedLM, RobertaConfig, RobertaForMaskedLM
 from babyssa.attention import VARIANTS, scorings
 from babyssa.commands.settings import read_recipe
 from babyssa.encoder import EncoderSize, EncoderTraining, MaskedSentences, Masking, Vocabulary, build_encoder
-from babyssa.encoder.model import head_at, masked_lm_loss
+from babyssa.encoder.model import masked_lm_loss
 from babyssa.errors import ConfigError
 
 SMALL = EncoderSize(layers=2, heads=4, hidden_size=32, feed_forward_size=48, max_length=40)
@@ -112,18 +112,11 @@ def test_the_loss_at_masked_positions_is_the_stock_loss(variant, tokenizer, some
     stock.backward()
     expected = {name: p.grad.clone() for name, p in model.named_parameters()}
     model.zero_grad()
-    loss = masked_lm_loss(model, batch, model.lm_head)
+    loss = masked_lm_loss(model, batch)
     loss.backward()
     assert torch.allclose(loss, stock, atol=1e-6)
     for name, parameter in model.named_parameters():
         assert torch.allclose(parameter.grad, expected[name], atol=1e-6), name
-
-
-def test_the_head_is_whole_again_after_the_loss(tokenizer):
-    model = build_encoder(SMALL, tokenizer)
-    with pytest.raises(RuntimeError, match="stop"), head_at(model.lm_head, torch.tensor([0])):
-        raise RuntimeError("stop")
-    assert model(ids(tokenizer)).logits.shape == (3, 9, len(tokenizer))
 
 
 @pytest.mark.parametrize(

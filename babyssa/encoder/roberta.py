@@ -1,0 +1,171 @@
+"""RoBERTa's forward pass where only some positions are asked for: the same numbers with less work.
+
+The modules and weights are those of transformers' RobertaForMaskedLM, and so is every formula. What is left out is
+what no answer depends on: padding is not computed, and in the last layer only the positions asked for have queries
+and go through the feed-forward block; the others are still keys and values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel, RobertaForMaskedLM
+
+from babyssa.attention import Softmax, SoftmaxConfig
+from babyssa.attention.adapter import IMPLEMENTATION, scoring_of
+from babyssa.attention.dropout import add_dropped_out, dropout
+
+# It has no parameters, and its heads are not counted.
+_SOFTMAX = Softmax(SoftmaxConfig(), heads=1)
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Where vectors, one below the other, stand in a grid of (batch, width), as attention needs them.
+
+    Parameters
+    ----------
+    batch, width : int
+        The size of the grid.
+    cells : Tensor of int, (vectors,), optional
+        The flat cell of each vector; if not given, the vectors fill the grid in order.
+    """
+
+    batch: int
+    width: int
+    cells: Tensor | None = None
+
+    def spread(self, x: Tensor) -> Tensor:
+        """(vectors, hidden) to (batch, width, hidden); cells without a vector are 0."""
+        if self.cells is not None:
+            x = x.new_zeros(self.batch * self.width, x.shape[-1]).index_copy(0, self.cells, x)
+        return x.view(self.batch, self.width, -1)
+
+    def collect(self, x: Tensor) -> Tensor:
+        """The way back."""
+        x = x.flatten(0, 1)
+        return x if self.cells is None else x.index_select(0, self.cells)
+
+
+def computes(model: nn.Module) -> bool:
+    """Whether :func:`logits_at` knows this model: RoBERTa with Softmax or with a scoring of this package."""
+    if not isinstance(model, RobertaForMaskedLM) or model.config.is_decoder:
+        return False
+    return model.config._attn_implementation in ("eager", "sdpa", IMPLEMENTATION)
+
+
+def logits_at(
+    model: PreTrainedModel, input_ids: Tensor, attention_mask: Tensor | None, positions: Tensor
+) -> Tensor:
+    """Logits at some positions of a batch.
+
+    Parameters
+    ----------
+    model : PreTrainedModel
+        One that :func:`computes`.
+    input_ids : Tensor of int, (batch, length)
+        Token ids, padded on the right.
+    attention_mask : Tensor, (batch, length), optional
+        0 where there is padding.
+    positions : Tensor of int, (asked,)
+        Flat places in (batch, length) of real tokens, those of one row together and the rows in order.
+
+    Returns
+    -------
+    Tensor
+        (asked, vocabulary).
+    """
+    batch, length = input_ids.shape
+    rows = positions // length
+    if attention_mask is None:
+        mask, tokens, asked = None, _Grid(batch, length), positions
+    else:
+        real = attention_mask.bool()
+        mask, tokens = real[:, None, None, :], _Grid(batch, length, real.flatten().nonzero().squeeze(1))
+        asked = real.flatten().cumsum(0).index_select(0, positions) - 1
+    words = model.roberta.embeddings.word_embeddings.weight
+    hidden = _embed(model.roberta.embeddings, input_ids, tokens, tied=model.lm_head.decoder.weight is words)
+    *layers, last = model.roberta.encoder.layer
+    for layer in layers:
+        hidden = _layer(layer, hidden, tokens, mask)
+    if _positional(last.attention.self):
+        hidden = _layer(last, hidden, tokens, mask).index_select(0, asked)
+    else:
+        hidden = _layer(last, hidden, tokens, mask, asked, _rows_side_by_side(rows, batch))
+    return model.lm_head(hidden)
+
+
+def _positional(attention: nn.Module) -> bool:
+    return attention.config._attn_implementation == IMPLEMENTATION and scoring_of(attention).positional
+
+
+def _rows_side_by_side(rows: Tensor, batch: int) -> _Grid:
+    """A grid just wide enough for what is asked of each row; `rows` in order."""
+    counts = torch.bincount(rows, minlength=batch)
+    width = int(counts.max())
+    within = torch.arange(len(rows), device=rows.device) - (counts.cumsum(0) - counts).index_select(0, rows)
+    return _Grid(batch, width, rows * width + within)
+
+
+def _embed(embeddings: nn.Module, input_ids: Tensor, tokens: _Grid, tied: bool) -> Tensor:
+    """The embedding layer, (tokens, hidden); `tied` if the head's last matrix is that of the word embeddings."""
+    words = embeddings.word_embeddings
+    # The head's gradient of the same matrix is dense, so that the sum is too; a second dense one is only work.
+    sparse = tied and input_ids.device.type == "cpu"
+    hidden = nn.functional.embedding(input_ids, words.weight, words.padding_idx, sparse=sparse)
+    # Token types are all 0. Positions are numbered from padding_idx + 1.
+    hidden = hidden + embeddings.token_type_embeddings.weight[0]
+    first = embeddings.padding_idx + 1
+    hidden = hidden + embeddings.position_embeddings.weight[first : first + input_ids.shape[1]]
+    hidden = embeddings.LayerNorm(tokens.collect(hidden))
+    return dropout(hidden, embeddings.dropout.p, embeddings.training)
+
+
+def _layer(
+    layer: nn.Module,
+    hidden: Tensor,
+    tokens: _Grid,
+    mask: Tensor | None,
+    asked: Tensor | None = None,
+    queries: _Grid | None = None,
+) -> Tensor:
+    """One layer, (tokens, hidden) to (tokens, hidden), or to (asked, hidden) of the `asked` tokens only.
+
+    `queries` is where those stand; `mask`, (batch, 1, 1, length), is True for real tokens.
+    """
+    attention = layer.attention.self
+    heads = (attention.num_attention_heads, attention.attention_head_size)
+
+    def by_head(x: Tensor, grid: _Grid) -> Tensor:
+        return grid.spread(x).unflatten(-1, heads).transpose(1, 2)
+
+    key, value = by_head(attention.key(hidden), tokens), by_head(attention.value(hidden), tokens)
+    if asked is None:
+        queries = tokens
+    else:
+        hidden = hidden.index_select(0, asked)
+    query = by_head(attention.query(hidden), queries)
+    context = queries.collect(_attend(attention, query, key, value, mask).transpose(1, 2).flatten(2))
+    hidden = _add_and_normalise(layer.attention.output, context, hidden)
+    return _add_and_normalise(layer.output, layer.intermediate(hidden), hidden)
+
+
+def _attend(attention: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+    """The output of attention, (batch, heads, query, head_dim)."""
+    p = attention.dropout.p if attention.training else 0.0
+    if attention.config._attn_implementation == IMPLEMENTATION:
+        scoring = scoring_of(attention)
+    elif p > 0 and query.device.type == "cpu":
+        # Here SDPA would fall back on the same steps, with torch's dropout.
+        scoring = _SOFTMAX
+    else:
+        return nn.functional.scaled_dot_product_attention(query, key, value, mask, p, scale=attention.scaling)
+    output, _ = scoring(query, key, value, mask, scaling=attention.scaling, dropout=p, need_weights=False)
+    return output
+
+
+def _add_and_normalise(block: nn.Module, x: Tensor, residual: Tensor) -> Tensor:
+    """The end of both halves of a layer, a RobertaSelfOutput or RobertaOutput."""
+    return block.LayerNorm(add_dropped_out(residual, block.dense(x), block.dropout.p, block.training))
