@@ -92,6 +92,32 @@ def full_disk_named(path: Path) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def moved_into_place(folder: Path) -> Iterator[Path]:
+    """A new folder beside `folder`, moved there, in place of what is there, when the block ends without an error.
+
+    Of several processes that write the same folder at once, the last one's stays.
+    """
+    folder = Path(folder)
+    partial = folder.with_name(f".{folder.name}.{os.getpid()}{_PARTIAL}")
+    partial.mkdir(parents=True)
+    try:
+        with full_disk_named(folder):
+            yield partial
+            shutil.rmtree(folder, ignore_errors=True)
+            os.replace(partial, folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def cache_folder() -> Path:
+    """Where what can be made again is kept: $BABYSSA_CACHE, else babyssa/ in the user's cache folder."""
+    given = os.environ.get("BABYSSA_CACHE")
+    if given:
+        return Path(given)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "babyssa"
+
+
 def remove_partials(folder: Path) -> None:
     """Remove what a killed process left half-written in `folder`; only for one that holds its lock."""
     for path in Path(folder).glob(f".*{_PARTIAL}"):

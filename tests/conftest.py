@@ -39,6 +39,14 @@ def shared() -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True, scope="session")
+def cache(tmp_path_factory):
+    """The user's own cache is left alone."""
+    folder = tmp_path_factory.mktemp("cache")
+    os.environ["BABYSSA_CACHE"] = str(folder)
+    return folder
+
+
 @pytest.fixture
 def run_babyssa(capsys):
     """Run one command line in this process; returns (exit status, stdout, stderr)."""

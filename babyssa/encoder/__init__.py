@@ -9,7 +9,8 @@ __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
         "babyssa.encoder.config": ["EncoderSize", "EncoderTraining", "Evaluation", "Masking"],
-        "babyssa.encoder.masking": ["Sentences", "Vocabulary", "mask_pattern"],
+        "babyssa.encoder.masking": ["Vocabulary", "mask_sentences"],
+        "babyssa.encoder.encoded": ["Sentences", "encode_corpus"],
         "babyssa.encoder.batches": ["LengthBatches", "MaskedSentences"],
         "babyssa.encoder.model": ["build_encoder"],
         "babyssa.encoder.training": ["train_encoder"],

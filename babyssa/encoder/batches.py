@@ -9,7 +9,8 @@ import torch
 from torch.utils.data import Dataset, Sampler
 
 from babyssa.encoder.config import Masking
-from babyssa.encoder.masking import Sentences, Vocabulary, mask_pattern
+from babyssa.encoder.encoded import Sentences
+from babyssa.encoder.masking import Vocabulary, mask_sentences
 
 # Batches are cut from windows of this many, sorted by length inside: the larger, the less padding, and the
 # more a window's batches differ in length.
@@ -33,40 +34,24 @@ class MaskedSentences(Dataset):
         self.masking = masking
         self.pad = pad
         self.seed = seed
-        self._patterns: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def __len__(self) -> int:
         return len(self.sentences) * max(1, self.masking.patterns)
 
-    def _pattern(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        if number not in self._patterns:
-            if not self.masking.patterns:
-                self._patterns.clear()
-            self._patterns[number] = mask_pattern(
-                self.sentences, self.vocabulary, self.masking, seed=self.seed, pattern=number
-            )
-        return self._patterns[number]
-
     def __getitems__(self, items: list[int]) -> dict[str, torch.Tensor]:
         patterns, rows = np.divmod(np.asarray(items), len(self.sentences))
-        starts, lengths = self.sentences.starts[rows], self.sentences.lengths_of(rows)
-        longest = int(lengths.max())
-        columns = np.arange(longest)
+        lengths = self.sentences.lengths[rows]
+        columns = np.arange(lengths.max())
         inside = columns < lengths[:, None]
-        places = np.where(inside, starts[:, None] + columns, 0)
-        input_ids = np.full(places.shape, self.pad, dtype=np.int64)
-        selected = np.zeros(places.shape, dtype=bool)
-        for number in np.unique(patterns):
-            under = patterns == number
-            corrupted, chosen = self._pattern(int(number))
-            input_ids[under] = corrupted[places[under]]
-            selected[under] = chosen[places[under]]
-        input_ids[~inside] = self.pad
-        selected &= inside
+        places = np.where(inside, self.sentences.starts[rows][:, None] + columns, 0)
+        ids = np.where(inside, self.sentences.ids[places], self.pad).astype(np.int64)
+        corrupted, selected = mask_sentences(
+            ids, places, self.vocabulary, self.masking, seed=self.seed, patterns=patterns
+        )
         batch = {
-            "input_ids": torch.from_numpy(input_ids),
+            "input_ids": torch.from_numpy(corrupted),
             "positions": torch.from_numpy(np.flatnonzero(selected)),
-            "labels": torch.from_numpy(self.sentences.ids[places[selected]].astype(np.int64)),
+            "labels": torch.from_numpy(ids[selected]),
         }
         if not inside.all():
             batch["attention_mask"] = torch.from_numpy(inside.astype(np.int64))
@@ -124,7 +109,8 @@ class LengthBatches(Sampler):
         """All items of this epoch, in training order."""
         count = len(self.lengths)
         numbers = np.arange(self.patterns) if self.patterns else np.array([self.epoch])
+        smallest = np.min_scalar_type(count * (numbers[-1] + 1))
         if self.order == "shuffled":
-            return generator.permutation((numbers[:, None] * count + np.arange(count)).ravel())
+            return generator.permutation((numbers[:, None] * count + np.arange(count)).ravel().astype(smallest))
         rows = np.arange(count) if self.order == "age" else np.arange(count)[::-1]
         return (rows[:, None] + numbers * count).ravel()

@@ -1,52 +1,20 @@
-"""Mask patterns for masked language modelling, drawn for a whole corpus at once.
+"""Mask patterns for masked language modelling: a function of the seed, the pattern's number and the token's place.
 
 BabyBERTa (Huebner et al. 2021) masks 15% of the tokens, at least one per sentence, in ten patterns per
 sentence within one epoch; 90% of the masked tokens become the mask token, 10% a random one, and none is
 left as it is. RoBERTa's 80/10/10, drawn anew in each epoch, is the other setting of the same numbers.
+
+The random numbers are those of SplitMix64 (Steele, Lea & Flood 2014), of which any can be computed without the
+ones before it. So a batch is masked when it is needed, and no pattern is kept, whatever the size of the corpus.
 """
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
 
 from babyssa.encoder.config import Masking
-
-
-@dataclass(frozen=True)
-class Sentences:
-    """Token ids of many sentences, end to end.
-
-    Parameters
-    ----------
-    ids : array of int32, (tokens,)
-        All sentences, each with its bos and eos.
-    starts : array of int64, (sentences + 1,)
-        Sentence i is ``ids[starts[i]:starts[i + 1]]``.
-    """
-
-    ids: np.ndarray
-    starts: np.ndarray
-
-    @classmethod
-    def of(cls, sequences: list[list[int]]) -> Sentences:
-        lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
-        ids = np.fromiter(itertools.chain.from_iterable(sequences), dtype=np.int32, count=int(lengths.sum()))
-        return cls(ids, np.concatenate([[0], np.cumsum(lengths)]))
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    @property
-    def lengths(self) -> np.ndarray:
-        """Tokens per sentence, bos and eos included."""
-        return np.diff(self.starts)
-
-    def lengths_of(self, rows: np.ndarray) -> np.ndarray:
-        """Tokens of the sentences numbered `rows`."""
-        return self.starts[rows + 1] - self.starts[rows]
 
 
 @dataclass(frozen=True)
@@ -73,40 +41,68 @@ class Vocabulary:
         return cls(tokenizer.mask_token_id, np.setdiff1d(np.arange(len(tokenizer)), special), special)
 
 
-def mask_pattern(
-    sentences: Sentences, vocabulary: Vocabulary, masking: Masking, *, seed: int, pattern: int
+def mask_sentences(
+    ids: np.ndarray,
+    places: np.ndarray,
+    vocabulary: Vocabulary,
+    masking: Masking,
+    *,
+    seed: int,
+    patterns: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One mask pattern over all sentences.
+    """Mask sentences, each under a pattern of its own.
 
     Parameters
     ----------
-    sentences : Sentences
-        What is masked. Each has at least one token that is not special.
-    seed, pattern : int
-        Decide the pattern; nothing else is drawn from.
+    ids : array of int, (sentences, length)
+        Token ids, padded; each sentence has at least one token that is not special.
+    places : array of int, (sentences, length)
+        The number of each token in the corpus.
+    vocabulary, masking : Vocabulary, Masking
+        How they are masked.
+    seed : int
+        Decides, with `patterns` and `places`, what is masked; nothing else does.
+    patterns : array of int, (sentences,)
+        The number of each sentence's pattern.
 
     Returns
     -------
-    tuple of arrays, each (tokens,)
+    tuple of arrays, each (sentences, length)
         The corrupted ids, and True where a token is to be predicted.
     """
-    generator = np.random.default_rng([seed, pattern, 1])
-    ids, starts = sentences.ids, sentences.starts
     selectable = ~np.isin(ids, vocabulary.special)
-    # A special token's draw is above every other, so it is neither selected nor a sentence's lowest.
-    draw = np.where(selectable, generator.random(len(ids), dtype=np.float32), 2.0)
-    selected = draw < masking.probability
-    lowest = np.minimum.reduceat(draw, starts[:-1])
-    none = lowest >= masking.probability
-    selected |= none.repeat(sentences.lengths) & (draw == lowest.repeat(sentences.lengths))
+    draw = _uniform(seed, 0, patterns[:, None], places)
+    selected = selectable & (draw < masking.probability)
+    none = np.flatnonzero(~selected.any(axis=1))
+    selected[none, np.where(selectable[none], draw[none], 2.0).argmin(axis=1)] = True
 
-    where = np.flatnonzero(selected)
-    kind = generator.random(len(where), dtype=np.float32)
-    replacement = np.full(len(where), vocabulary.mask, dtype=ids.dtype)
+    rows, columns = np.nonzero(selected)
+    patterns, places = patterns[rows], places[rows, columns]
+    kind = _uniform(seed, 1, patterns, places)
+    replacement = np.full(len(rows), vocabulary.mask)
     random = kind < masking.random
-    replacement[random] = generator.choice(vocabulary.ordinary, size=int(random.sum()))
+    choice = _uniform(seed, 2, patterns[random], places[random]) * len(vocabulary.ordinary)
+    replacement[random] = vocabulary.ordinary[choice.astype(np.int64)]
     unchanged = (kind >= masking.random) & (kind < masking.random + masking.unchanged)
-    replacement[unchanged] = ids[where[unchanged]]
     corrupted = ids.copy()
-    corrupted[where] = replacement
+    corrupted[rows, columns] = np.where(unchanged, ids[rows, columns], replacement)
     return corrupted, selected
+
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+
+
+def split_mix(number: np.ndarray) -> np.ndarray:
+    """Output `number`, counted from 1 (uint64), of SplitMix64 started from 0."""
+    z = number * _STEP
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def _uniform(seed: int, stream: int, patterns: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Independent numbers in [0, 1), one for each pattern and place; the arrays broadcast."""
+    # Every level starts its children from an output of its own.
+    key = split_mix(np.array([3 * seed + stream + 1], dtype=np.uint64))
+    key = split_mix(key + patterns.astype(np.uint64))
+    return (split_mix(key + places.astype(np.uint64)) >> np.uint64(11)) * 2.0**-53

@@ -15,7 +15,8 @@ from babyssa.data import encode_sentences, load_tokenizer, read_corpus, tokenize
 from babyssa.data.corpus import corpus_file, held_out_places
 from babyssa.encoder.batches import LengthBatches, MaskedSentences
 from babyssa.encoder.config import EncoderTraining, Evaluation
-from babyssa.encoder.masking import Sentences, Vocabulary
+from babyssa.encoder.encoded import Sentences, encode_corpus
+from babyssa.encoder.masking import Vocabulary
 from babyssa.encoder.model import build_encoder, masked_lm_loss
 from babyssa.errors import DataError
 from babyssa.files import sha256
@@ -55,9 +56,13 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
     # Before the corpus is read: an unknown variant is the quickest thing to refuse.
     scoring = scoring_changes(settings.variant, settings.scoring, settings.size.max_length)
     settings = dataclasses.replace(settings, scoring=scoring)
-    training_text, held_out = split(read_corpus(settings.corpus), settings.evaluation.held_out)
+    text = read_corpus(settings.corpus)
+    rows, held_out = split(text, settings.evaluation.held_out)
     tokenizer = _tokenizer(settings)
-    sentences, dropped = _encode(tokenizer, training_text, settings)
+    sentences = encode_corpus(text, tokenizer, corpus_file(settings.corpus)).select(rows)
+    # It is not needed any more, and may be large.
+    del text
+    sentences, dropped = _fitting(sentences, settings)
     model = build_encoder(
         settings.size, tokenizer, variant=settings.variant, scoring=settings.scoring, seed=settings.seed
     )
@@ -69,7 +74,7 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
         "training_sentences": len(sentences),
         "too_long_sentences": dropped,
         "held_out_sentences": held_out,
-        "training_tokens": len(sentences.ids),
+        "training_tokens": int(sentences.lengths.sum()),
     }
     dataset = MaskedSentences(
         sentences, Vocabulary.of(tokenizer), settings.masking, tokenizer.pad_token_id, settings.seed
@@ -97,7 +102,7 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
     )
 
 
-def split(corpus: list[str], held_out: int) -> tuple[list[str], list[str]]:
+def split(corpus: list[str], held_out: int) -> tuple[np.ndarray, list[str]]:
     """Keep `held_out` sentences, at even distances through the corpus, out of training.
 
     Every run on a corpus holds out the same sentences, whatever its seed. A sentence that occurs elsewhere
@@ -105,12 +110,11 @@ def split(corpus: list[str], held_out: int) -> tuple[list[str], list[str]]:
 
     Returns
     -------
-    tuple of list of str
-        Training sentences and held-out sentences, each in corpus order.
+    tuple of array of int and list of str
+        The numbers of the training sentences, and the held-out sentences, each in corpus order.
     """
-    chosen = set(held_out_places(len(corpus), held_out))
-    training = [sentence for i, sentence in enumerate(corpus) if i not in chosen]
-    return training, [corpus[i] for i in sorted(chosen)]
+    chosen = held_out_places(len(corpus), held_out)
+    return np.delete(np.arange(len(corpus)), chosen), [corpus[i] for i in chosen]
 
 
 def _tokenizer(settings: EncoderTraining):
@@ -125,17 +129,16 @@ def _tokenizer(settings: EncoderTraining):
     return tokenizer
 
 
-def _encode(tokenizer, text: list[str], settings: EncoderTraining) -> tuple[Sentences, int]:
-    """Token ids of the sentences that fit the model, and how many do not."""
-    sequences = encode_sentences(tokenizer, text)
-    fitting = [ids for ids in sequences if 2 < len(ids) <= settings.size.max_length]
-    if not fitting:
+def _fitting(sentences: Sentences, settings: EncoderTraining) -> tuple[Sentences, int]:
+    """The sentences that fit the model, and how many do not."""
+    fitting = np.flatnonzero((sentences.lengths > 2) & (sentences.lengths <= settings.size.max_length))
+    if not len(fitting):
         raise DataError(
             f"no sentence has between 1 and {settings.size.max_length - 2} tokens",
             path=settings.corpus,
             remedy="check corpus and size.max_length",
         )
-    return Sentences.of(fitting), len(sequences) - len(fitting)
+    return sentences.select(fitting), len(sentences) - len(fitting)
 
 
 def _measurement(

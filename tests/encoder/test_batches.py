@@ -70,9 +70,8 @@ def test_a_batch_holds_the_corrupted_sentences_and_the_tokens_to_predict(some_se
     restored = ids.clone()
     assert (restored.view(-1)[batch["positions"]] == MASK).all()
     restored.view(-1)[batch["positions"]] = batch["labels"]
-    for row, sentence in enumerate([0, 1, 2]):
-        start, end = sentences.starts[sentence], sentences.starts[sentence + 1]
-        assert restored[row, : end - start].tolist() == sentences.ids[start:end].tolist()
+    for row, (start, length) in enumerate(zip(sentences.starts, sentences.lengths, strict=True)):
+        assert restored[row, :length].tolist() == sentences.ids[start : start + length].tolist()
 
 
 def test_a_batch_without_padding_carries_no_attention_mask(some_sentences):

@@ -1,0 +1,123 @@
+"""Sentences as token ids: a corpus is encoded once for each tokenizer, and read from disk from then on.
+
+The ids are in the user's cache folder, under a name made of what they depend on, and are mapped into memory, not
+read into it. The folder may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from babyssa.checksums import CHECKSUMS, read_checksums, verify_checksums, write_checksums
+from babyssa.console import say
+from babyssa.data import encode_sentences, tokenizer_sha256
+from babyssa.errors import BabySSAError
+from babyssa.files import cache_folder, moved_into_place, sha256
+
+_IDS, _LENGTHS = "ids.npy", "lengths.npy"
+# The tokenizer's own objects, which it makes of all that it is given at once, are large.
+_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Token ids of many sentences.
+
+    Parameters
+    ----------
+    ids : array of int, (tokens,)
+        Sentences end to end, each with its bos and eos; may be mapped from a file.
+    starts : array of int64, (sentences,)
+        Where in `ids` each begins.
+    lengths : array of int64, (sentences,)
+        How many tokens each has.
+    """
+
+    ids: np.ndarray
+    starts: np.ndarray
+    lengths: np.ndarray
+
+    @classmethod
+    def end_to_end(cls, ids: np.ndarray, lengths: np.ndarray) -> Sentences:
+        """All sentences of `ids`, by their lengths."""
+        lengths = lengths.astype(np.int64)
+        return cls(ids, np.cumsum(lengths) - lengths, lengths)
+
+    @classmethod
+    def of(cls, sequences: Sequence[Sequence[int]]) -> Sentences:
+        """Sentences given as lists of token ids."""
+        lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
+        ids = np.fromiter(itertools.chain.from_iterable(sequences), dtype=np.int32, count=int(lengths.sum()))
+        return cls.end_to_end(ids, lengths)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def select(self, rows: np.ndarray) -> Sentences:
+        """The sentences numbered `rows`, of the same ids."""
+        return Sentences(self.ids, self.starts[rows], self.lengths[rows])
+
+
+def encode_corpus(text: Sequence[str], tokenizer, corpus: Path) -> Sentences:
+    """Encode the sentences of a corpus, or read what was encoded before.
+
+    Parameters
+    ----------
+    text : sequence of str
+        The sentences of the corpus.
+    tokenizer : transformers.PreTrainedTokenizerFast
+        Encodes them.
+    corpus : Path
+        The file that they were read from.
+
+    Returns
+    -------
+    Sentences
+        As many, in the same order. Where the cache folder cannot be written, a warning is said and they are in
+        memory.
+    """
+    depends_on = (sha256(corpus), tokenizer_sha256(tokenizer), version("tokenizers"))
+    name = hashlib.sha256(" ".join(depends_on).encode()).hexdigest()[:32]
+    folder = cache_folder() / "encoded" / name
+    found = _read(folder, len(text))
+    if found is None:
+        parts = [
+            Sentences.of(encode_sentences(tokenizer, text[start : start + _AT_ONCE]))
+            for start in range(0, len(text), _AT_ONCE)
+        ]
+        ids, lengths = (np.concatenate([getattr(part, key) for part in parts]) for key in ("ids", "lengths"))
+        ids = ids.astype(np.min_scalar_type(len(tokenizer)))
+        found = Sentences.end_to_end(ids, lengths)
+        try:
+            _write(folder, found)
+        except (OSError, BabySSAError) as error:
+            say(f"warning: {folder}: {error}; the next training on this corpus will encode it again")
+    return found
+
+
+def _read(folder: Path, count: int) -> Sentences | None:
+    """What is in the cache, if it is whole."""
+    if not (folder / CHECKSUMS).is_file():
+        return None
+    try:
+        verify_checksums(folder)
+        if set(read_checksums(folder)) != {_IDS, _LENGTHS}:
+            return None
+    except BabySSAError:
+        return None
+    found = Sentences.end_to_end(np.load(folder / _IDS, mmap_mode="r"), np.load(folder / _LENGTHS))
+    return found if len(found) == count and found.lengths.sum() == len(found.ids) else None
+
+
+def _write(folder: Path, sentences: Sentences) -> None:
+    with moved_into_place(folder) as partial:
+        np.save(partial / _IDS, sentences.ids)
+        np.save(partial / _LENGTHS, sentences.lengths.astype(np.int32))
+        write_checksums(partial, {name: sha256(partial / name) for name in (_IDS, _LENGTHS)})
