@@ -22,6 +22,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from babyssa.errors import BabySSAError, ConfigError, Stopped, describe, nearest
+from babyssa.processes import first_to_fail
 
 
 class Command(NamedTuple):
@@ -71,16 +72,20 @@ def main(argv: list[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
-        print("babyssa: interrupted", file=sys.stderr)
+        _complain("interrupted")
         return 130
     except Stopped as stop:
-        print(f"babyssa: {describe(stop)}", file=sys.stderr)
+        _complain(describe(stop))
         return stop.exit_code
     except Exception as error:
-        if debug:
-            traceback.print_exc()
-        print(f"babyssa: error: {describe(error)}", file=sys.stderr)
+        _complain(f"error: {describe(error)}", traceback.format_exc() if debug else "")
         return error.exit_code if isinstance(error, BabySSAError) else 1
+
+
+def _complain(line: str, details: str = "") -> None:
+    """Say why the command ends; of several processes, the first that fails does."""
+    if first_to_fail():
+        print(f"{details}babyssa: {line}", file=sys.stderr)
 
 
 def run(argv: list[str]) -> int:

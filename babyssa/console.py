@@ -8,14 +8,17 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+from babyssa.processes import is_main
+
 T = TypeVar("T")
 
 _SECONDS_BETWEEN_LINES = 10.0
 
 
 def say(message: str) -> None:
-    """One line to stderr, with control characters of foreign text made harmless."""
-    print(printable(message), file=sys.stderr, flush=True)
+    """One line to stderr, with control characters of foreign text made harmless; of several processes, once."""
+    if is_main():
+        print(printable(message), file=sys.stderr, flush=True)
 
 
 def printable(text: str) -> str:
@@ -27,6 +30,9 @@ def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterato
     """Yield `items`, showing a bar on a terminal and a line every ten seconds elsewhere."""
     if total is None and hasattr(items, "__len__"):
         total = len(items)
+    if not is_main():
+        yield from items
+        return
     if sys.stderr.isatty():
         from rich.console import Console
         from rich.progress import track

@@ -85,7 +85,7 @@ def ours(variant: str, sequences: list[list[int]], tokenizer, arguments) -> tupl
     data = MaskedSentences(sentences, Vocabulary.of(tokenizer), masking, tokenizer.pad_token_id, seed=0)
     batch_size = arguments.per_device_train_batch_size
     batches = LengthBatches(sentences.lengths, batch_size, masking.patterns, "shuffled", seed=0)
-    trainer = BatchTrainer(model, arguments, data, batches, masked_lm_loss)
+    trainer = BatchTrainer(model, arguments, data, batches, masked_lm_loss, lambda batch: batch["labels"].numel())
     return trainer, Clock(lambda: trainer.tokens)
 
 

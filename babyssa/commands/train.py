@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from babyssa.decoder.config import DecoderTraining
 from babyssa.encoder.config import EncoderTraining
 from babyssa.errors import BabySSAError
+from babyssa.processes import is_main
 from babyssa.synthetic.config import SyntheticTraining
 
 if TYPE_CHECKING:
@@ -132,6 +133,8 @@ def sweep(
 
 
 def _report(run: TrainingRun, unit: str) -> None:
+    if not is_main():
+        return
     rate = run.tokens / run.seconds
     print(f"model: {run.folder}")
     print(f"{run.steps:,} steps, {run.tokens:,} {unit} in {run.seconds:.0f} s ({rate:,.0f} {unit}/s)")

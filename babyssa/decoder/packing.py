@@ -226,21 +226,6 @@ class StreamedSequences(Dataset):
         return self.__getitems__([item])
 
 
-class ConsecutiveBatches(Sampler):
-    """Batches of item numbers of :class:`StreamedSequences`: 0, 1, 2 and so on, `count` batches in all."""
-
-    def __init__(self, count: int, batch_size: int):
-        self.count = count
-        self.batch_size = batch_size
-
-    def __len__(self) -> int:
-        return self.count
-
-    def __iter__(self) -> Iterator[list[int]]:
-        for start in range(0, self.count * self.batch_size, self.batch_size):
-            yield list(range(start, start + self.batch_size))
-
-
 def refuse_tiny(tokens: int, length: int, source: str) -> None:
     """Raise DataError if there is not one full sequence."""
     if tokens < length:

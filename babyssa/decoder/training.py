@@ -19,7 +19,6 @@ from babyssa.data.documents import is_text, shuffled
 from babyssa.decoder.config import DecoderEvaluation, DecoderTraining
 from babyssa.decoder.model import build_decoder, causal_lm_loss
 from babyssa.decoder.packing import (
-    ConsecutiveBatches,
     Documents,
     PackedSequences,
     ShuffledBatches,
@@ -30,12 +29,15 @@ from babyssa.decoder.packing import (
 )
 from babyssa.errors import DataError
 from babyssa.files import sha256
+from babyssa.processes import joined
+from babyssa.training.batches import ConsecutiveBatches
 from babyssa.training.evaluation import suite_accuracy
 from babyssa.training.run import TrainingRun, run_training
 from babyssa.training.run_folder import refuse_earlier_run
-from babyssa.training.trainer import refuse_several_devices
+from babyssa.training.trainer import check_devices
 
 
+@joined()
 def train_decoder(settings: DecoderTraining, *, overwrite: bool = False) -> TrainingRun:
     """Train one decoder and write its run folder.
 
@@ -57,7 +59,7 @@ def train_decoder(settings: DecoderTraining, *, overwrite: bool = False) -> Trai
     DataError, ModelError, ConfigError
         If corpus, tokenizer or settings cannot be used; the message says which and what to do.
     """
-    refuse_several_devices()
+    check_devices()
     refuse_earlier_run(settings.out, overwrite)
     # Before the corpus is read: an unknown variant is the quickest thing to refuse.
     scoring = scoring_changes(settings.variant, settings.scoring, settings.size.max_length)
@@ -76,6 +78,7 @@ def train_decoder(settings: DecoderTraining, *, overwrite: bool = False) -> Trai
         dataset=dataset,
         batches=batches,
         loss=causal_lm_loss,
+        predictions=lambda batch: batch["input_ids"][:, 1:].numel(),
         measure=measure,
         measure_every=settings.evaluation.every,
         tokenizer=tokenizer,

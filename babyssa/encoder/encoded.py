@@ -98,6 +98,9 @@ def encode_corpus(text: Sequence[str], tokenizer, corpus: Path) -> Sentences:
         try:
             _write(folder, found)
         except (OSError, BabySSAError) as error:
+            if _read(folder, len(text)) is not None:
+                # Another process was quicker.
+                return found
             say(f"warning: {folder}: {error}; the next training on this corpus will encode it again")
     return found
 
@@ -110,9 +113,9 @@ def _read(folder: Path, count: int) -> Sentences | None:
         verify_checksums(folder)
         if set(read_checksums(folder)) != {_IDS, _LENGTHS}:
             return None
-    except BabySSAError:
+        found = Sentences.end_to_end(np.load(folder / _IDS, mmap_mode="r"), np.load(folder / _LENGTHS))
+    except (BabySSAError, OSError):
         return None
-    found = Sentences.end_to_end(np.load(folder / _IDS, mmap_mode="r"), np.load(folder / _LENGTHS))
     return found if len(found) == count and found.lengths.sum() == len(found.ids) else None
 
 

@@ -20,12 +20,14 @@ from babyssa.encoder.masking import Vocabulary
 from babyssa.encoder.model import build_encoder, masked_lm_loss
 from babyssa.errors import DataError
 from babyssa.files import sha256
+from babyssa.processes import joined
 from babyssa.training.evaluation import suite_accuracy
 from babyssa.training.run import TrainingRun, run_training
 from babyssa.training.run_folder import refuse_earlier_run
-from babyssa.training.trainer import refuse_several_devices
+from babyssa.training.trainer import check_devices
 
 
+@joined()
 def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> TrainingRun:
     """Train one encoder and write its run folder, or go on with the run that was stopped in it.
 
@@ -51,7 +53,7 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
     DataError, ModelError, ConfigError
         If corpus, tokenizer or settings cannot be used; the message says which and what to do.
     """
-    refuse_several_devices()
+    check_devices()
     refuse_earlier_run(settings.out, overwrite)
     # Before the corpus is read: an unknown variant is the quickest thing to refuse.
     scoring = scoring_changes(settings.variant, settings.scoring, settings.size.max_length)
@@ -93,6 +95,7 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
         dataset=dataset,
         batches=batches,
         loss=masked_lm_loss,
+        predictions=lambda batch: batch["labels"].numel(),
         measure=measure,
         measure_every=settings.evaluation.every,
         tokenizer=tokenizer,

@@ -14,6 +14,7 @@ from babyssa.data import prepare, train_tokenizer
 from babyssa.encoder.config import EncoderTraining
 from babyssa.errors import OutputExistsError, Stopped
 from babyssa.experiments.grid import COMPARISON, Probing, sweep
+from babyssa.processes import refuse_several
 from babyssa.resources import resource
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def run_demo(out: str | Path, settings: EncoderTraining, *, pairs: int = 100, ov
     OutputExistsError
         If `out` has something in it and `overwrite` is false.
     """
+    refuse_several("the demo")
     started = time.monotonic()
     out = Path(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):

@@ -23,6 +23,7 @@ from babyssa.locks import locked
 from babyssa.probing import Suite, as_loaded, check_suite, compare, load_model, load_suite, probe, weights_sha256
 from babyssa.probing.result_folders import read_result
 from babyssa.probing.scorers import METHODS
+from babyssa.processes import refuse_several
 from babyssa.training.run import TrainingRun
 from babyssa.training.run_folder import (
     PROBE,
@@ -33,7 +34,7 @@ from babyssa.training.run_folder import (
     remove_leftovers,
 )
 from babyssa.training.stopping import stopped_at_once
-from babyssa.training.trainer import refuse_several_devices
+from babyssa.training.trainer import check_devices
 
 if TYPE_CHECKING:
     from babyssa.probing.comparison import Comparison
@@ -125,7 +126,8 @@ def sweep(
             raise ConfigError(f"a sweep does not take {key}", remedy="it has --variants and --seeds")
     if min(seeds) < 0:
         raise ConfigError(f"seed is {min(seeds)}", remedy="it is at least 0")
-    refuse_several_devices()
+    refuse_several("a sweep")
+    check_devices()
     for variant in variants:
         scoring_config(variant)
     fitting = [name for name, method in METHODS.items() if method.kind == "masked"]

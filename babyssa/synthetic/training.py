@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.data import Dataset, Sampler
+from torch.utils.data import Dataset
 
 from babyssa.attention import scoring_changes
+from babyssa.processes import joined
 from babyssa.synthetic.config import SyntheticTraining
 from babyssa.synthetic.model import build_transformer
 from babyssa.synthetic.tasks import Sample, Shift, Task, task_named
+from babyssa.training.batches import ConsecutiveBatches
 from babyssa.training.run import TrainingRun, run_training
 from babyssa.training.run_folder import refuse_earlier_run
-from babyssa.training.trainer import refuse_several_devices
+from babyssa.training.trainer import check_devices
 
 # What separates the random numbers of training from those of every evaluation.
 TRAINING_STREAM, EVALUATION_STREAM = 0, 1
@@ -25,7 +27,7 @@ _EVALUATED_AT_ONCE = 64
 
 
 class SampledBatches(Dataset):
-    """Batch number i of a task: a function of seed and i alone."""
+    """Sequences of a task; item `i * batch_size + j` is sequence j of batch i, a function of seed and i alone."""
 
     def __init__(self, task: Task, batch_size: int, length: int, seed: int):
         self.task = task
@@ -33,25 +35,16 @@ class SampledBatches(Dataset):
         self.length = length
         self.seed = seed
 
-    def __getitems__(self, numbers: list[int]) -> dict[str, Tensor]:
-        (number,) = numbers
+    def __getitems__(self, items: list[int]) -> dict[str, Tensor]:
+        """Some sequences of one batch."""
+        number = items[0] // self.batch_size
+        rows = [item - number * self.batch_size for item in items]
         generator = np.random.default_rng([self.seed, TRAINING_STREAM, number])
-        return self.task.sample(generator, self.batch_size, self.length, Shift()).tensors()
+        batch = self.task.sample(generator, self.batch_size, self.length, Shift()).tensors()
+        return {key: value[rows] for key, value in batch.items()}
 
 
-class BatchNumbers(Sampler):
-    """The numbers 0, 1, ... of `steps` batches, each alone."""
-
-    def __init__(self, steps: int):
-        self.steps = steps
-
-    def __len__(self) -> int:
-        return self.steps
-
-    def __iter__(self) -> Iterator[list[int]]:
-        return ([number] for number in range(self.steps))
-
-
+@joined()
 def train_synthetic(settings: SyntheticTraining, *, overwrite: bool = False) -> TrainingRun:
     """Train one model on a synthetic task and write its run folder.
 
@@ -73,7 +66,7 @@ def train_synthetic(settings: SyntheticTraining, *, overwrite: bool = False) -> 
     ConfigError
         If the settings do not fit each other.
     """
-    refuse_several_devices()
+    check_devices()
     refuse_earlier_run(settings.out, overwrite)
     scoring = scoring_changes(settings.variant, settings.scoring, settings.size.max_numbers)
     settings = dataclasses.replace(settings, scoring=scoring)
@@ -87,8 +80,11 @@ def train_synthetic(settings: SyntheticTraining, *, overwrite: bool = False) -> 
         settings,
         model,
         dataset=SampledBatches(task, optimisation.batch_size, settings.length, settings.seed),
-        batches=BatchNumbers(optimisation.steps * optimisation.gradient_accumulation),
+        batches=ConsecutiveBatches(
+            optimisation.steps * optimisation.gradient_accumulation, optimisation.batch_size
+        ),
         loss=_loss(task),
+        predictions=lambda batch: batch["targets"].numel(),
         measure=_measurement(task, settings),
         measure_every=settings.evaluate_every,
         overwrite=overwrite,

@@ -2,7 +2,7 @@
 
 RUN/resume/step-N/ is the state after step N:
 
-- state.safetensors: the weights, the optimiser's moments, torch's random state;
+- state.safetensors: the weights, the optimiser's moments, torch's random state (of several processes, each one's);
 - state.json: step, learning-rate schedule, losses since the last line of the log, the other random states, times;
 - trainer_state.json: what transformers' Trainer keeps;
 - log.jsonl: the log so far;
@@ -27,6 +27,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import TrainerCallback
 
+from babyssa import processes
 from babyssa.checksums import CHECKSUMS, verify_checksums, write_checksums
 from babyssa.console import say
 from babyssa.errors import BabySSAError, DataError
@@ -90,7 +91,7 @@ class ResumePoints(TrainerCallback):
         self.trainer = trainer
         trainer.resume = self
         trainer.add_callback(self)
-        if self.start is not None:
+        if self.start is not None and processes.is_main():
             self._restore_log()
 
     def on_train_begin(self, args, state, control, **kwargs):
@@ -104,16 +105,23 @@ class ResumePoints(TrainerCallback):
             self.log.restore_clock(self.values["clock"])
 
     def on_step_end(self, args, state, control, **kwargs):
-        if self.stop.signal is not None:
-            control.should_training_stop = True
         if self.every is None:
-            due = time.monotonic() - self.saved_at >= _SECONDS_BETWEEN
+            due = processes.is_main() and time.monotonic() - self.saved_at >= _SECONDS_BETWEEN
         else:
             due = state.global_step % self.every == 0
-        control.should_save = due or control.should_training_stop or state.global_step == state.max_steps
+        # Of several processes, all stop or save after the same step.
+        stopped, due = processes.largest(self.stop.signal is not None, due)
+        if stopped:
+            control.should_training_stop = True
+        control.should_save = bool(due) or control.should_training_stop or state.global_step == state.max_steps
 
     def save(self) -> None:
         """Write the point of the present step, and remove all but the newest."""
+        random_states = _named_by_process(processes.gathered(_random_tensors()))
+        if processes.is_main():
+            self._save(random_states)
+
+    def _save(self, random_states: dict[str, Tensor]) -> None:
         trainer = self.trainer
         folder = self.out / RESUME / f"step-{trainer.state.global_step}"
         partial = folder.with_name(f".{folder.name}.partial")
@@ -121,7 +129,7 @@ class ResumePoints(TrainerCallback):
         partial.mkdir(parents=True)
         try:
             with full_disk_named(folder):
-                self._write(partial)
+                self._write(partial, random_states)
                 shutil.rmtree(folder, ignore_errors=True)
                 os.replace(partial, folder)
                 sync_folder(folder.parent)
@@ -131,7 +139,7 @@ class ResumePoints(TrainerCallback):
             shutil.rmtree(old)
         self.saved_at = time.monotonic()
 
-    def _write(self, folder: Path) -> None:
+    def _write(self, folder: Path, random_states: dict[str, Tensor]) -> None:
         trainer = self.trainer
         optimizer = trainer.optimizer.state_dict()
         tensors = {f"model.{name}": value for name, value in own_tensors(trainer.model).items()}
@@ -140,7 +148,7 @@ class ResumePoints(TrainerCallback):
             for number, values in optimizer["state"].items()
             for key, value in values.items()
         }
-        tensors |= _random_tensors()
+        tensors |= random_states
         save_file({key: value.detach().cpu().contiguous() for key, value in tensors.items()}, folder / TENSORS)
         with open(folder / TENSORS, "rb") as file:
             os.fsync(file.fileno())
@@ -204,9 +212,11 @@ class ResumePoints(TrainerCallback):
         random.setstate((version, tuple(state), gauss))
         name, keys, *rest = self.values["random"]["numpy"]
         np.random.set_state((name, np.array(keys, dtype=np.uint32), *rest))
-        torch.set_rng_state(self.tensors["random.torch"])
-        if torch.cuda.is_available() and "random.cuda" in self.tensors:
-            torch.cuda.set_rng_state(self.tensors["random.cuda"])
+        for name, put_back in (("torch", torch.set_rng_state), ("cuda", torch.cuda.set_rng_state)):
+            state = self.tensors.get(_of_process(f"random.{name}", processes.rank()))
+            # A process that the run did not have before draws what it would have drawn from its start.
+            if state is not None and (name == "torch" or torch.cuda.is_available()):
+                put_back(state)
         # The last thing that Trainer restores.
         self.tensors = {}
 
@@ -257,6 +267,19 @@ def _random_tensors() -> dict[str, Tensor]:
     if torch.cuda.is_available():
         states["random.cuda"] = torch.cuda.get_rng_state()
     return states
+
+
+def _named_by_process(states: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    return {
+        _of_process(name, number): tensor
+        for number, tensors in enumerate(states)
+        for name, tensor in tensors.items()
+    }
+
+
+def _of_process(name: str, number: int) -> str:
+    """The name under which a process's random state is saved; of one alone, the name as it is."""
+    return f"{name}.{number}" if number else name
 
 
 def _random_values() -> dict[str, Any]:

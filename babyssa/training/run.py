@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import signal
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 from torch.utils.data import Dataset, Sampler
 from transformers import PreTrainedModel, set_seed
 
+from babyssa import processes
 from babyssa.attention import scoring_config, scoring_settings
 from babyssa.checksums import tensors_sha256
 from babyssa.console import quiet_transformers, say
@@ -38,6 +41,7 @@ from babyssa.training.trainer import (
     LearningCurve,
     Loss,
     Measure,
+    Predictions,
     RunLog,
     device_name,
     precision_of,
@@ -98,6 +102,7 @@ def run_training(
     dataset: Dataset,
     batches: Sampler,
     loss: Loss,
+    predictions: Predictions,
     measure: Measure,
     measure_every: int = 0,
     tokenizer: Any = None,
@@ -119,10 +124,8 @@ def run_training(
         Everything that decides the run; config.yaml has all of it.
     model : PreTrainedModel
         The new model, trained in place.
-    dataset, batches : Dataset, Sampler
+    dataset, batches, loss, predictions : Dataset, Sampler, callable, callable
         As :class:`BatchTrainer` takes them.
-    loss : callable
-        (model, batch) to the mean loss.
     measure : callable
         The model to numbers by name, at each point of the learning curve.
     measure_every : int
@@ -155,22 +158,29 @@ def run_training(
     }
     scoring = scoring_settings(scoring_config(settings.variant, **settings.scoring))
     out = Path(settings.out)
-    with locked(out, "training"):
-        point = _start({"kind": kind, **plain(settings), "scoring": scoring, "facts": facts}, out, overwrite)
+    with ExitStack() as held:
+
+        def start() -> Path | None:
+            held.enter_context(locked(out, "training"))
+            return _start({"kind": kind, **plain(settings), "scoring": scoring, "facts": facts}, out, overwrite)
+
+        point = processes.of_main(start)
         say(
             f"{settings.variant}, seed {settings.seed}: "
             + ", ".join(filter(None, [f"{parameters:,} parameters", about, facts["device"], facts["precision"]]))
         )
         # The one place where global random state is set: dropout draws from it.
-        set_seed(settings.seed)
+        seed = own_seed(settings.seed)
+        set_seed(seed)
         with quiet_transformers():
-            arguments = training_arguments(settings.optimisation, out, settings.seed, len(batches))
-            trainer = BatchTrainer(model, arguments, dataset, batches, loss)
+            arguments = training_arguments(settings.optimisation, out, seed, len(batches))
+            trainer = BatchTrainer(model, arguments, dataset, batches, loss, predictions)
             log = RunLog(trainer, out)
             curve = LearningCurve(log, measure, measure_every)
             trainer.add_callback(log)
-            trainer.add_callback(curve)
-            trainer.add_callback(Checkpoints(trainer, out, tokenizer, settings.optimisation.checkpoint_every))
+            if processes.is_main():
+                trainer.add_callback(curve)
+                trainer.add_callback(Checkpoints(trainer, out, tokenizer, settings.optimisation.checkpoint_every))
             with stop_requests() as stop:
                 resume = ResumePoints(out, log, settings.optimisation.resume_every, stop, point)
                 resume.attach(trainer)
@@ -182,16 +192,22 @@ def run_training(
                     # It was stopped while it was measured or saved.
                     resume.restore_finished()
                     done = resume.step
-            if stop.signal is not None:
+            (stopped,) = processes.largest(stop.signal or 0)
+            if stopped:
                 raise Stopped(
-                    f"stopped after step {done} of {steps} ({signal.Signals(stop.signal).name})",
-                    signal=stop.signal,
+                    f"stopped after step {done} of {steps} ({signal.Signals(stopped).name})",
+                    signal=stopped,
                     path=out,
                     remedy=f"the same command goes on from there{', without --overwrite' if overwrite else ''}",
                 )
             clock = log.clock()
-            measured = curve.measure_now(model, done)
-            finish_run(out, model, tokenizer)
+
+            def finish() -> dict[str, float]:
+                measured = curve.measure_now(model, done)
+                finish_run(out, model, tokenizer)
+                return measured
+
+            measured = processes.of_main(finish)
     return TrainingRun(
         folder=out,
         variant=settings.variant,
@@ -202,6 +218,13 @@ def run_training(
         seconds=clock["seconds"] - clock["measuring"],
         measured=measured,
     )
+
+
+def own_seed(seed: int) -> int:
+    """The seed of this process's global random state: each draws its own dropout, the main one as if alone."""
+    if processes.is_main():
+        return seed
+    return int(np.random.SeedSequence([seed, processes.rank()]).generate_state(1)[0])
 
 
 def common_weights_sha256(model: PreTrainedModel) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from babyssa.errors import Stopped
+from babyssa.processes import is_main
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -33,8 +34,9 @@ def stop_requests() -> Iterator[StopRequest]:
     def ask(number, frame) -> None:
         request.signal = number
         put_back()
-        # Not print: the signal may have come in the middle of one.
-        os.write(2, b"stopping after this step (a second signal stops at once)\n")
+        if is_main():
+            # Not print: the signal may have come in the middle of one.
+            os.write(2, b"stopping after this step (a second signal stops at once)\n")
 
     put_back = _handle(ask)
     try:

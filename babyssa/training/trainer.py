@@ -7,20 +7,25 @@ import math
 import os
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from accelerate.data_loader import prepare_data_loader
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import get_total_norm
 from torch.utils.data import DataLoader, Dataset, Sampler
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
+from babyssa import processes
 from babyssa.attention import Scoring, scoring_parameters
 from babyssa.console import say
 from babyssa.errors import ConfigError
 from babyssa.files import full_disk_named
+from babyssa.training.batches import NOTHING, OwnShare
 from babyssa.training.config import Optimisation
 from babyssa.training.finite import check_finite, not_finite
 from babyssa.training.run_folder import CHECKPOINTS, LOG, save_model
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
     from babyssa.training.resume import ResumePoints
 
 Loss = Callable[[nn.Module, dict[str, Tensor]], Tensor]
+Predictions = Callable[[dict[str, Tensor]], int]
 Measure = Callable[[nn.Module], dict[str, float]]
 
 _SECONDS_BETWEEN_LINES = 10.0
@@ -60,13 +66,14 @@ def training_arguments(
         max_grad_norm=optimisation.max_grad_norm,
         optim="adamw_torch_fused",
         bf16=bf16,
-        # Trainer takes bfloat16 on a CPU only where it is told that it is to run there.
-        use_cpu=bf16 and not torch.cuda.is_available(),
+        # Trainer takes bfloat16, or several processes, on a CPU only where it is told that it is to run there.
+        use_cpu=(bf16 or processes.launched()) and not torch.cuda.is_available(),
         logging_steps=optimisation.log_every,
         logging_nan_inf_filter=False,
         save_strategy="no",
         report_to=optimisation.report_to or "none",
         disable_tqdm=True,
+        log_level_replica="error",
         remove_unused_columns=False,
         seed=seed,
     )
@@ -87,26 +94,48 @@ class BatchTrainer(Trainer):
         Yields the item numbers of each batch.
     loss : callable
         (model, batch) to the mean loss.
+    predictions : callable
+        A batch to the number of predictions that its loss is the mean over.
+
+    Of several processes, each computes its share of every batch. The loss of each is the mean over the whole
+    batch, and the gradients that they end with are those of that mean.
     """
 
-    def __init__(self, model, args, dataset: Dataset, batches: Sampler, loss: Loss, **kwargs: Any):
+    def __init__(
+        self, model, args, dataset: Dataset, batches: Sampler, loss: Loss, predictions: Predictions, **kwargs: Any
+    ):
         super().__init__(model=model, args=args, train_dataset=dataset, **kwargs)
         self.remove_callback(PrinterCallback)
         # The loss is a mean already: Trainer averages it over the accumulated batches, whatever the model takes.
         self.model_accepts_loss_kwargs = False
         self._batches = batches
         self._loss = loss
+        self._predictions = predictions
         self._main_input = model.main_input_name
         self.tokens = 0
         self.resume: ResumePoints | None = None
 
     def get_train_dataloader(self) -> DataLoader:
-        loader = DataLoader(self.train_dataset, batch_sampler=self._batches, collate_fn=lambda batch: batch)
-        return self.accelerator.prepare(loader)
+        dataset = OwnShare(self.train_dataset) if processes.launched() else self.train_dataset
+        loader = DataLoader(dataset, batch_sampler=self._batches, collate_fn=lambda batch: batch)
+        # As for one process: accelerate would give whole batches to each.
+        return prepare_data_loader(loader, self.args.device, num_processes=1, process_index=0, put_on_device=True)
+
+    def _wrap_model(self, model, training=True, dataloader=None):
+        if not processes.launched():
+            return super()._wrap_model(model, training, dataloader)
+        # What accelerate does to a model but for the wrapping, which needs a module whose output is the loss.
+        self.accelerator.prepare_model(model, evaluation_mode=True)
+        summed = SummedLoss(model, self._loss, self._predictions)
+        devices = [self.args.device] if self.args.device.type == "cuda" else None
+        with warnings.catch_warnings():
+            # Newer versions of torch have another name for what leaves the (constant) buffers alone.
+            warnings.simplefilter("ignore", FutureWarning)
+            return DistributedDataParallel(summed, device_ids=devices, broadcast_buffers=False)
 
     def training_step(self, model, inputs, num_items_in_batch=None):
         # Trainer's own puts every module into training mode at every step.
-        if not model.training:
+        if not self.model.training:
             model.train()
         inputs = self._prepare_inputs(inputs)
         # What accelerate does in the model's forward, for a loss that goes past it.
@@ -121,11 +150,26 @@ class BatchTrainer(Trainer):
         return 0
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
-        mask = inputs.get("attention_mask")
-        self.tokens += inputs[self._main_input].numel() if mask is None else int(mask.sum())
-        loss = self._loss(model, inputs)
+        if processes.launched():
+            loss = self._loss_of_all(model, inputs)
+        else:
+            self.tokens += self._tokens(inputs)
+            loss = self._loss(model, inputs)
         self._check("loss", loss)
         return loss
+
+    def _loss_of_all(self, model: DistributedDataParallel, share: dict[str, Tensor]) -> Tensor:
+        """The mean loss over the predictions of all processes, with the gradient of this one's share in it."""
+        counts = (0, 0) if share.keys() == NOTHING.keys() else (self._tokens(share), self._predictions(share))
+        tokens, predictions = processes.sums(*counts)
+        self.tokens += tokens
+        # The wrapper divides the sum of the gradients by the number of processes, as the mean does of the losses.
+        own = model(share) * (processes.number_of_processes() / predictions)
+        return processes.mean(own.detach()) + (own - own.detach())
+
+    def _tokens(self, batch: dict[str, Tensor]) -> int:
+        mask = batch.get("attention_mask")
+        return batch[self._main_input].numel() if mask is None else int(mask.sum())
 
     def _clip_grad_norm(self, model) -> Tensor:
         """The norm of the gradients, which the optimiser's step is to divide by what exceeds max_grad_norm.
@@ -172,6 +216,22 @@ class BatchTrainer(Trainer):
         return [name for name in super().get_decay_parameter_names(model) if name not in scoring]
 
 
+class SummedLoss(nn.Module):
+    """A model whose forward pass gives the loss of a batch, summed over its predictions; 0 for :data:`NOTHING`."""
+
+    def __init__(self, model: nn.Module, loss: Loss, predictions: Predictions):
+        super().__init__()
+        self.model = model
+        self.loss = loss
+        self.predictions = predictions
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        if batch.keys() == NOTHING.keys():
+            # Every parameter takes part in the exchange of gradients.
+            return sum((parameter * 0).sum() for parameter in self.model.parameters())
+        return self.loss(self.model, batch) * self.predictions(batch)
+
+
 def scoring_names(model: nn.Module) -> set[str]:
     """The names of the parameters that belong to a model's attention scoring."""
     return {
@@ -201,6 +261,8 @@ class RunLog(TrainerCallback):
 
     def write(self, step: int, values: dict[str, Any]) -> None:
         """Append one object to log.jsonl."""
+        if not processes.is_main():
+            return
         line = json.dumps({"step": step, "seconds": round(self.clock()["seconds"], 2), **values}, allow_nan=False)
         with full_disk_named(self.path), open(self.path, "a", encoding="utf-8") as file:
             file.write(line + "\n")
@@ -230,6 +292,8 @@ class RunLog(TrainerCallback):
     def on_step_end(self, args, state, control, **kwargs):
         if state.global_step == state.max_steps:
             control.should_log = True
+        if not processes.is_main():
+            return
         now = time.monotonic()
         if now - self.last_line < (1.0 if sys.stderr.isatty() else _SECONDS_BETWEEN_LINES):
             return
@@ -244,7 +308,7 @@ class RunLog(TrainerCallback):
             say(line)
 
     def on_train_end(self, args, state, control, **kwargs):
-        if sys.stderr.isatty():
+        if processes.is_main() and sys.stderr.isatty():
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
@@ -315,13 +379,15 @@ class Checkpoints(TrainerCallback):
             save_model(self.folder / f"step-{state.global_step}", model, self.tokenizer)
 
 
-def refuse_several_devices() -> None:
-    """Raise ConfigError where Trainer would spread a batch over processes or GPUs, which the loss cannot take."""
-    processes = int(os.environ.get("WORLD_SIZE", "1"))
-    if processes > 1 or torch.cuda.device_count() > 1:
+def check_devices() -> None:
+    """Raise ConfigError where one process sees several GPUs, or several would share one."""
+    gpus = torch.cuda.device_count()
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    if here > gpus > 0 or (gpus > 1 and processes.number_of_processes() == 1):
         raise ConfigError(
-            f"{processes} processes and {torch.cuda.device_count()} GPUs: training runs on one device",
-            remedy="start one process, and choose a GPU with CUDA_VISIBLE_DEVICES=0",
+            f"{here} process{'es' if here > 1 else ''} for {gpus} GPU{'s' if gpus > 1 else ''}",
+            remedy=f"start one for each, with torchrun --nproc-per-node {gpus} -m babyssa, "
+            "or one alone, with CUDA_VISIBLE_DEVICES=0",
         )
 
 
@@ -341,6 +407,7 @@ def _computes_in_bfloat16() -> bool:
 
 def device_name() -> str:
     """What the run computes on, for the log."""
+    several = f", {processes.number_of_processes()} processes" if processes.number_of_processes() > 1 else ""
     if torch.cuda.is_available():
-        return torch.cuda.get_device_name()
-    return f"CPU, {torch.get_num_threads()} threads"
+        return torch.cuda.get_device_name() + several
+    return f"CPU, {torch.get_num_threads()} threads{several}"

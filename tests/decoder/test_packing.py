@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from babyssa.data import load_tokenizer
 from babyssa.decoder.packing import (
-    ConsecutiveBatches,
     Documents,
     PackedSequences,
     ShuffledBatches,
@@ -18,6 +17,7 @@ from babyssa.decoder.packing import (
     encode_documents,
 )
 from babyssa.errors import DataError, ModelError
+from babyssa.training.batches import ConsecutiveBatches
 
 TEXTS = st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=30).filter(str.strip), max_size=12)
 

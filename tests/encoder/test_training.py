@@ -226,9 +226,11 @@ def test_held_out_sentences_that_are_too_long_are_left_out(tokenizer_folder, tmp
     assert (facts["held_out_sentences"], facts["too_long_sentences"]) == (4, 2)
 
 
-def test_more_than_one_process_is_refused(corpus, tokenizer_folder, tmp_path, monkeypatch):
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(ConfigError, match="2 processes"):
+@pytest.mark.parametrize("here, gpus, says", [(1, 2, "1 process for 2 GPUs"), (2, 1, "2 processes for 1 GPU;")])
+def test_a_process_has_one_gpu_of_its_own(here, gpus, says, corpus, tokenizer_folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", str(here))
+    monkeypatch.setattr("torch.cuda.device_count", lambda: gpus)
+    with pytest.raises(ConfigError, match=f"{says}.*torchrun --nproc-per-node {gpus}"):
         train_encoder(settings(corpus, tokenizer_folder, tmp_path / "run"))
 
 

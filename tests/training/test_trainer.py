@@ -46,7 +46,7 @@ def test_steps_are_those_of_torchs_clipping_and_adamw(limit, accumulation, tmp_p
     start = {name: value.clone() for name, value in model.state_dict().items()}
     numbers = [[i] for i in range(steps * accumulation)]
     arguments = training_arguments(optimisation, tmp_path, 0, len(numbers))
-    trainer = BatchTrainer(model, arguments, Numbers(), numbers, squared_error)
+    trainer = BatchTrainer(model, arguments, Numbers(), numbers, squared_error, lambda batch: len(batch["y"]))
     trainer.train()
 
     expected = Regression(PreTrainedConfig())
