@@ -118,6 +118,7 @@ def sweep(
     BabySSAError
         If so many cells failed that there is nothing to compare.
     """
+    refuse_several("a sweep")
     probing = probing or Probing()
     if not variants or not seeds:
         raise ConfigError("nothing to sweep over", remedy="give at least one variant and one seed")
@@ -126,7 +127,6 @@ def sweep(
             raise ConfigError(f"a sweep does not take {key}", remedy="it has --variants and --seeds")
     if min(seeds) < 0:
         raise ConfigError(f"seed is {min(seeds)}", remedy="it is at least 0")
-    refuse_several("a sweep")
     check_devices()
     for variant in variants:
         scoring_config(variant)

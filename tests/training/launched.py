@@ -1,4 +1,7 @@
-"""What ``torchrun`` starts in test_processes.py: trains everything in a file of settings, one after the other."""
+"""What ``torchrun`` starts in test_processes.py: trains everything in a file of settings, one after the other.
+
+One launch for all, since what takes its time is to import torch.
+"""
 
 import json
 import os
@@ -7,7 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
-from babyssa import processes
+from babyssa import cli, processes
 from babyssa.decoder import DecoderTraining, train_decoder
 from babyssa.encoder import EncoderTraining, MaskedSentences, train_encoder
 from babyssa.errors import BabySSAError
@@ -41,6 +44,8 @@ def main(folder: Path) -> None:
             came_to[name] = str(error)
             if name == "stopped":
                 train_encoder(settings)
+    # What is there now is a finished run.
+    came_to["refused"] = cli.main(["train", "encoder", "--config", str(folder / "odd" / "config.yaml")])
     (folder / f"process-{processes.rank()}.json").write_text(json.dumps(came_to))
 
 
