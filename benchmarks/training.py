@@ -1,10 +1,15 @@
 """Training an encoder: real (non-padding) tokens per second, against transformers' own Trainer.
 
 The baseline is Trainer with RobertaForMaskedLM (eager attention) and DataCollatorForLanguageModeling (dynamic
-padding): the same sentences, model, batch size and optimiser settings. The first steps of a run are not
-counted. The loss is the mean over a run.
+padding): the same sentences, model, batch size and optimiser settings, and the same 80/10/10 masking, but that
+babyssa masks at least one token of every sentence. Each repetition has a seed of its own, and the first steps of
+a run are not counted.
 
-    python benchmarks/training.py [--corpus DIR --tokenizer DIR] [--batch-size 16 128] [--steps 60] [--json FILE]
+The loss is that of held-out sentences after the run, under the same masks for all: its mean over the repetitions,
+and the standard deviation of their difference to the baseline's.
+
+    python benchmarks/training.py [--corpus DIR --tokenizer DIR] [--batch-size 16 128] [--steps 60]
+        [--precision float32] [--json FILE]
 """
 
 from __future__ import annotations
@@ -14,9 +19,12 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from statistics import median
+from statistics import mean, median, stdev
 
+import numpy as np
+import torch
 from common import corpus_and_tokenizer, options, peak_of, print_peak, show
+from torch import nn
 from transformers import (
     DataCollatorForLanguageModeling,
     PrinterCallback,
@@ -42,7 +50,9 @@ from babyssa.training.config import Optimisation
 from babyssa.training.trainer import BatchTrainer, training_arguments
 
 NOT_COUNTED = 5
-KINDS = ("Trainer", "softmax", "ssa-1.5", "ssa")
+HELD_OUT = 1000
+MASKING = Masking(probability=0.15, random=0.1, unchanged=0.1, patterns=0)
+BASELINE = "Trainer"
 
 
 class Clock(TrainerCallback):
@@ -64,7 +74,7 @@ class Clock(TrainerCallback):
 
 
 def baseline(sequences: list[list[int]], tokenizer, arguments: TrainingArguments) -> tuple[Trainer, Clock]:
-    collate = DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15)
+    collate = DataCollatorForLanguageModeling(tokenizer, mlm_probability=MASKING.probability)
     seen = 0
 
     def counting(rows):
@@ -73,68 +83,107 @@ def baseline(sequences: list[list[int]], tokenizer, arguments: TrainingArguments
         seen += int(batch["attention_mask"].sum())
         return batch
 
-    model = build_encoder(EncoderSize(), tokenizer)
+    model = build_encoder(EncoderSize(), tokenizer, seed=arguments.seed)
     model.set_attn_implementation("eager")
     rows = [{"input_ids": ids} for ids in sequences]
     return Trainer(model, arguments, train_dataset=rows, data_collator=counting), Clock(lambda: seen)
 
 
+def masked(sequences: list[list[int]], tokenizer, seed: int) -> MaskedSentences:
+    sentences = Sentences.of(sequences)
+    return MaskedSentences(sentences, Vocabulary.of(tokenizer), MASKING, tokenizer.pad_token_id, seed)
+
+
 def ours(variant: str, sequences: list[list[int]], tokenizer, arguments) -> tuple[Trainer, Clock]:
-    model = build_encoder(EncoderSize(), tokenizer, variant=variant)
-    sentences, masking = Sentences.of(sequences), Masking()
-    data = MaskedSentences(sentences, Vocabulary.of(tokenizer), masking, tokenizer.pad_token_id, seed=0)
+    model = build_encoder(EncoderSize(), tokenizer, variant=variant, seed=arguments.seed)
+    data = masked(sequences, tokenizer, arguments.seed)
     batch_size = arguments.per_device_train_batch_size
-    batches = LengthBatches(sentences.lengths, batch_size, masking.patterns, "shuffled", seed=0)
+    batches = LengthBatches(data.sentences.lengths, batch_size, MASKING.patterns, "shuffled", arguments.seed)
     trainer = BatchTrainer(model, arguments, data, batches, masked_lm_loss, lambda batch: batch["labels"].numel())
     return trainer, Clock(lambda: trainer.tokens)
 
 
-def run(kind: str, sequences: list[list[int]], tokenizer, batch_size: int, steps: int) -> tuple[float, float]:
-    """Train a new model; real tokens per second, and the mean loss."""
-    settings = Optimisation(batch_size=batch_size, steps=steps, log_every=steps)
+@torch.no_grad()
+def held_out_loss(model, sequences: list[list[int]], tokenizer) -> float:
+    """Nats per masked token, by the model's own forward pass."""
+    data = masked(sequences, tokenizer, seed=0)
+    total = count = 0
+    for start in range(0, len(data), 100):
+        batch = data.__getitems__(list(range(len(data)))[start : start + 100])
+        logits = model.eval()(batch["input_ids"], batch.get("attention_mask")).logits.flatten(0, 1)
+        total += nn.functional.cross_entropy(logits[batch["positions"]], batch["labels"], reduction="sum").item()
+        count += len(batch["labels"])
+    return total / count
+
+
+def run(
+    kind: str, sequences: list[list[int]], tokenizer, settings: Optimisation, seed: int
+) -> tuple[float, float]:
+    """Train a new model; real tokens per second, and the loss on the first, held-out sentences."""
+    held_out, training = sequences[:HELD_OUT], sequences[HELD_OUT:]
     with tempfile.TemporaryDirectory() as folder, quiet_transformers():
-        arguments = training_arguments(settings, Path(folder), seed=0, batches_per_epoch=steps)
-        make = baseline if kind == "Trainer" else partial(ours, kind)
-        trainer, clock = make(sequences, tokenizer, arguments)
+        arguments = training_arguments(settings, Path(folder), seed, batches_per_epoch=settings.steps)
+        make = baseline if kind == BASELINE else partial(ours, kind)
+        trainer, clock = make(training, tokenizer, arguments)
         for printing in (PrinterCallback, ProgressCallback):
             trainer.remove_callback(printing)
         trainer.add_callback(clock)
         trainer.train()
-    return clock.rate, trainer.state.log_history[0]["loss"]
+    return clock.rate, held_out_loss(trainer.model, held_out, tokenizer)
 
 
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--corpus", type=Path, help="a prepared corpus; the packaged sample if not given")
     parser.add_argument("--tokenizer", type=Path, help="one is trained on the corpus if not given")
+    parser.add_argument("--variants", nargs="+", default=["softmax", "ssa"])
     parser.add_argument("--batch-size", type=int, nargs="+", default=[16, 128])
     parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--precision", nargs="+", choices=["float32", "bfloat16"], default=["float32"])
     arguments = parser.parse_args()
     text, tokenizer = corpus_and_tokenizer(arguments.corpus, arguments.tokenizer)
     sequences = [ids for ids in encode_sentences(tokenizer, text) if len(ids) <= EncoderSize().max_length]
+    # In age order, the first sentences would be those to the youngest.
+    order = np.random.default_rng(0).permutation(len(sequences))
+    sequences = [sequences[i] for i in order]
+
+    def train(kind: str, batch_size: int, precision: str, seed: int) -> tuple[float, float]:
+        settings = Optimisation(
+            batch_size=batch_size, steps=arguments.steps, log_every=arguments.steps, precision=precision
+        )
+        return run(kind, sequences, tokenizer, settings, seed)
+
     if arguments.peak:
-        kind, batch_size = arguments.peak.split("@")
-        run(kind, sequences, tokenizer, int(batch_size), arguments.steps)
+        kind, batch_size, precision = arguments.peak.split("@")
+        train(kind, int(batch_size), precision, seed=0)
         return print_peak()
     rows = []
     for batch_size in arguments.batch_size:
-        found: dict[str, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
-        for _ in range(arguments.repetitions):
-            for kind in KINDS:
-                found[kind].append(run(kind, sequences, tokenizer, batch_size, arguments.steps))
+        kinds = [(kind, p) for p in arguments.precision for kind in (BASELINE, *arguments.variants)]
+        found: dict[tuple[str, str], list[tuple[float, float]]] = {kind: [] for kind in kinds}
+        for seed in range(arguments.repetitions):
+            for kind, precision in kinds:
+                found[kind, precision].append(train(kind, batch_size, precision, seed))
         rates = {kind: median(rate for rate, _ in runs) for kind, runs in found.items()}
-        rows += [
-            {
-                "batch": batch_size,
-                "training": kind,
-                "tokens/s": rates[kind],
-                "/Trainer": rates[kind] / rates["Trainer"],
-                "step, /softmax": rates["softmax"] / rates[kind],
-                "loss": found[kind][0][1],
-                "peak MB": round(peak_of(f"{kind}@{batch_size}")),
-            }
-            for kind in KINDS
-        ]
+        losses = {kind: [loss for _, loss in runs] for kind, runs in found.items()}
+        # Of the baseline in float32, if that is run, also where ours is in bfloat16.
+        reference = (BASELINE, arguments.precision[0])
+        for kind, precision in kinds:
+            differences = [a - b for a, b in zip(losses[kind, precision], losses[reference], strict=True)]
+            rows.append(
+                {
+                    "batch": batch_size,
+                    "training": kind,
+                    "precision": precision,
+                    "tokens/s": rates[kind, precision],
+                    "/Trainer": rates[kind, precision] / rates[reference],
+                    "step, /first variant": rates[arguments.variants[0], precision] / rates[kind, precision],
+                    "loss": round(mean(losses[kind, precision]), 4),
+                    "- Trainer's": f"{mean(differences):+.4f}",
+                    "s.d.": f"{stdev(differences):.4f}" if len(differences) > 1 else "",
+                    "peak MB": round(peak_of(f"{kind}@{batch_size}@{precision}")),
+                }
+            )
     show(rows, arguments.json)
 
 
