@@ -329,16 +329,18 @@ class Engine:
         places, place = np.unique(distinct[questions.row] * length + questions.position, return_inverse=True)
         row, position = np.divmod(places, length)
         order = np.argsort(place, kind="stable")
+        place, target = place[order], questions.target[order]
         answers = np.empty(len(order), dtype=np.float32)
         size = self._rows_per_batch(length, int(np.bincount(row).max()))
         with _computing(self.model, self.precision):
             for start in range(0, len(rows), size):
                 first, last = np.searchsorted(row, (start, start + size))
                 logits = self._logits(rows[start : start + size], row[first:last] - start, position[first:last])
-                own = order[slice(*np.searchsorted(place[order], (first, last)))]
-                line, target = self._tensor(place[own] - first), self._tensor(questions.target[own])
-                answers[own] = (logits[line, target] - logits.logsumexp(dim=-1)[line]).cpu().numpy()
-                answered(len(own))
+                own = slice(*np.searchsorted(place, (first, last)))
+                line = self._tensor(place[own] - first)
+                values = logits[line, self._tensor(target[own])] - logits.logsumexp(dim=-1)[line]
+                answers[order[own]] = values.cpu().numpy()
+                answered(len(values))
         return answers
 
     def _rows_per_batch(self, length: int, asked: int) -> int:
@@ -418,14 +420,14 @@ def _computing(model: Any, precision: Precision) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(evaluating(model, precision))
         if precision != "float32" and isinstance(head, nn.Linear):
-            device = head.weight.device.type
+            no_autocast = torch.autocast(head.weight.device.type, enabled=False)
 
             def enter(module: nn.Linear, inputs: tuple[Tensor]) -> tuple[Tensor]:
-                torch.set_autocast_enabled(device, False)
+                no_autocast.__enter__()
                 return (inputs[0].to(module.weight.dtype),)
 
             def leave(module: nn.Linear, inputs: tuple[Tensor], output: Tensor) -> None:
-                torch.set_autocast_enabled(device, True)
+                no_autocast.__exit__(None, None, None)
 
             stack.callback(head.register_forward_pre_hook(enter).remove)
             stack.callback(head.register_forward_hook(leave, always_call=True).remove)

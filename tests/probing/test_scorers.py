@@ -135,6 +135,17 @@ def test_each_distinct_row_passes_the_model_once(masked, causal, method, watch):
         assert set(rows) == {(*ids[:i], mask, *ids[i + 1 :]) for ids in sentences for i in range(1, len(ids) - 1)}
 
 
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_only_masked_positions_are_projected_to_the_vocabulary(masked, watch, precision):
+    model, _ = masked
+    passes, projected = watch(model), []
+    hook = model.lm_head.decoder.register_forward_hook(lambda module, inputs, output: projected.append(output))
+    score(masked, OVERLAPPING, precision=precision)
+    hook.remove()
+    assert [len(logits) for logits in projected[2:]] == [len(ids) for ids in passes[2:]]
+    assert all(logits.ndim == 2 for logits in projected[2:])
+
+
 def test_sentences_of_one_length_share_batches_wherever_they_stand(masked, watch):
     passes = watch(masked[0])
     score(masked, OVERLAPPING)
