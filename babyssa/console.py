@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -30,23 +30,36 @@ def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterato
     """Yield `items`, showing a bar on a terminal and a line every ten seconds elsewhere."""
     if total is None and hasattr(items, "__len__"):
         total = len(items)
-    if not is_main():
-        yield from items
-        return
-    if sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import track
+    with counting(what, total) as advance:
+        for item in items:
+            yield item
+            advance(1)
 
-        yield from track(items, description=what, total=total, console=Console(stderr=True), transient=True)
+
+@contextmanager
+def counting(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A function to be called with the number of things done since; shows what :func:`progress` shows."""
+    if sys.stderr.isatty() and is_main():
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(what, total=total)
+            yield lambda n: bar.advance(task, n)
         return
     started = last = time.monotonic()
-    for done, item in enumerate(items, start=1):
-        yield item
+    done = 0
+
+    def advance(n: int) -> None:
+        nonlocal done, last
+        done += n
         now = time.monotonic()
         if now - last >= _SECONDS_BETWEEN_LINES:
             last = now
             of = "" if total is None else f"/{total}"
             say(f"{what}: {done}{of} after {now - started:.0f} s")
+
+    yield advance
 
 
 @contextmanager

@@ -1,9 +1,13 @@
 """Pseudo-log-likelihood of minimal pairs: babyssa's scorer against the usual padded one.
 
-The usual one makes a masked copy of the sentence for every token, pads batches of 32 copies to the longest,
-projects every position to the vocabulary, and takes the masked token's log-probability.
+The usual one makes a masked copy of the sentence for every token, pads batches of 32 copies, in the order of the
+sentences, to the longest, projects every position to the vocabulary, and takes the masked token's log-probability.
 
-    python benchmarks/scoring.py [MODEL] [--suite FOLDER --suite-order bad-first] [--limit PAIRS] [--json FILE]
+    python benchmarks/scoring.py [MODEL] [--suite FOLDER --suite-order bad-first] [--limit PAIRS]
+        [--precision bfloat16] [--device DEVICE] [--json FILE]
+
+"pairs equal %" is the share of minimal pairs that a scorer decides as babyssa's does in float32; the largest
+difference is to the padded scores, which are in float32.
 
 Without a model a new one of BabyBERTa's size is scored with, its tokenizer trained on the packaged sample:
 what it knows does not change how long it takes.
@@ -11,12 +15,16 @@ what it knows does not change how long it takes.
 
 from __future__ import annotations
 
+from functools import partial
+from typing import get_args
+
+import numpy as np
 import torch
 from common import corpus_and_tokenizer, interleaved, options, peak_of, print_peak, show
 
 from babyssa.encoder import EncoderSize, build_encoder
 from babyssa.probing import as_loaded, load_suite, score
-from babyssa.probing.models import LoadedModel
+from babyssa.probing.models import LoadedModel, Precision
 from babyssa.resources import resource_folder
 
 
@@ -35,22 +43,34 @@ def padded(loaded: LoadedModel, sentences: list[str]) -> list[float]:
     for start in range(0, len(rows), 32):
         batch = tokenizer.pad({"input_ids": rows[start : start + 32]}, return_tensors="pt").to(loaded.device)
         log_probabilities = model(**batch).logits.log_softmax(-1)
-        for line in range(len(batch["input_ids"])):
-            found = log_probabilities[line, positions[start + line], targets[start + line]]
-            scores[owners[start + line]] += found.item()
+        batched = slice(start, start + len(log_probabilities))
+        found = log_probabilities[range(len(log_probabilities)), positions[batched], targets[batched]]
+        for owner, value in zip(owners[batched], found.tolist(), strict=True):
+            scores[owner] += value
     return scores
 
 
-def ours(loaded: LoadedModel, sentences: list[str]) -> list[float]:
-    return [found.score for found in score(loaded, sentences, method="pll")]
+def ours(loaded: LoadedModel, sentences: list[str], precision: Precision = "float32") -> list[float]:
+    return [found.score for found in score(loaded, sentences, method="pll", precision=precision)]
 
 
-SCORERS = {"padded": padded, "babyssa": ours}
+SCORERS = {
+    "padded": padded,
+    "babyssa": ours,
+    "babyssa, bfloat16": partial(ours, precision="bfloat16"),
+}
 
 
-def new_model() -> LoadedModel:
+def new_model(device: str | None) -> LoadedModel:
     _, tokenizer = corpus_and_tokenizer(None, None)
-    return as_loaded((build_encoder(EncoderSize(), tokenizer).eval(), tokenizer))
+    model = build_encoder(EncoderSize(), tokenizer).eval()
+    return as_loaded((model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")), tokenizer))
+
+
+def decisions(scores: list[float]) -> np.ndarray:
+    """1 where the good member of a pair scores higher, -1 where the bad one does, else 0."""
+    good, bad = np.reshape(scores, (-1, 2)).T
+    return np.sign(good - bad)
 
 
 def main() -> None:
@@ -61,25 +81,31 @@ def main() -> None:
     )
     parser.add_argument("--suite-order", choices=["bad-first", "good-first"])
     parser.add_argument("--limit", type=int, default=5, help="pairs of each paradigm")
+    parser.add_argument("--precision", choices=get_args(Precision), default="float32", help="of one more row")
+    parser.add_argument("--device", help="a GPU if there is one")
     arguments = parser.parse_args()
-    loaded = as_loaded(arguments.model) if arguments.model else new_model()
+    device = arguments.device
+    loaded = as_loaded(arguments.model, device=device) if arguments.model else new_model(device)
     suite = load_suite(arguments.suite, arguments.suite_order).select(limit=arguments.limit)
     sentences = [s for paradigm in suite.paradigms for pair in paradigm.pairs for s in (pair.good, pair.bad)]
     if arguments.peak:
         SCORERS[arguments.peak](loaded, sentences)
         return print_peak()
-    scores = {name: torch.tensor(scorer(loaded, sentences)) for name, scorer in SCORERS.items()}
-    work = {name: lambda scorer=scorer: scorer(loaded, sentences) for name, scorer in SCORERS.items()}
+    # Float32 in any case: the other precision is measured against it.
+    chosen = [name for name in SCORERS if "bfloat16" not in name or arguments.precision == "bfloat16"]
+    scores = {name: np.array(SCORERS[name](loaded, sentences)) for name in chosen}
+    work = {name: partial(SCORERS[name], loaded, sentences) for name in chosen}
     seconds = interleaved(work, arguments.repetitions)
     rows = [
         {
             "scorer": name,
             "sentences/s": len(sentences) / seconds[name],
             "/padded": seconds["padded"] / seconds[name],
-            "largest difference": float((scores[name] - scores["padded"]).abs().max()),
+            "largest difference": float(np.abs(scores[name] - scores["padded"]).max()),
+            "pairs equal %": 100 * float((decisions(scores[name]) == decisions(scores["babyssa"])).mean()),
             "peak MB": round(peak_of(name)),
         }
-        for name in SCORERS
+        for name in chosen
     ]
     show(rows, arguments.json)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Literal
 
 from babyssa.console import printable, table
 from babyssa.errors import ConfigError
@@ -24,6 +25,7 @@ def probe(
     seed: int | None = None,
     batch_size: int | None = None,
     device: str | None = None,
+    precision: Literal["float32", "bfloat16"] = "float32",
     overwrite: bool = False,
 ) -> None:
     """Score a suite of minimal pairs: is the grammatical sentence of each pair the more probable one?
@@ -58,6 +60,8 @@ def probe(
         rows in one forward pass (does not change scores)
     device
         cpu, cuda, cuda:1, ... (default: a GPU if there is one)
+    precision
+        bfloat16 is faster where the device computes in it, and decides a few close pairs otherwise
     overwrite
         replace an earlier result in DIR
 
@@ -88,6 +92,7 @@ def probe(
         overwrite=overwrite,
         batch_size=batch_size,
         device=device,
+        precision=precision,
     )
     rows = [(p.name, p.phenomenon, str(p.n_pairs), _percent(p.accuracy), str(p.ties)) for p in result.paradigms]
     ties = sum(p.ties for p in result.paradigms)
@@ -104,6 +109,7 @@ def score(
     json: bool = False,
     batch_size: int | None = None,
     device: str | None = None,
+    precision: Literal["float32", "bfloat16"] = "float32",
 ) -> None:
     """Score sentences, token by token, in nats (higher is better).
 
@@ -123,6 +129,8 @@ def score(
         rows in one forward pass (does not change scores)
     device
         cpu, cuda, cuda:1, ... (default: a GPU if there is one)
+    precision
+        bfloat16 is faster where the device computes in it
 
     Examples
     --------
@@ -136,7 +144,9 @@ def score(
 
     loaded = probing.load_model(model, device)
     method, reduction = choose_method(loaded, method, reduction)
-    scores = probing.score(loaded, sentences, method=method, reduction=reduction, batch_size=batch_size)
+    scores = probing.score(
+        loaded, sentences, method=method, reduction=reduction, batch_size=batch_size, precision=precision
+    )
     if json:
         from dataclasses import asdict
         from json import dumps
@@ -145,6 +155,7 @@ def score(
             "model": model,
             "method": method,
             "reduction": reduction,
+            "precision": precision,
             "sentences": [asdict(s) for s in scores],
         }
         print(dumps(result, indent=2, ensure_ascii=False))

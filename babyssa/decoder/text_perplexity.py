@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, groupby, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from babyssa.errors import ConfigError, DataError, ModelError
 from babyssa.files import read_yaml
 from babyssa.probing.encoding import start_id
 from babyssa.probing.models import LoadedModel, as_loaded
-from babyssa.probing.scorers import Engine, Question, score
+from babyssa.probing.scorers import Engine, Questions, score
 from babyssa.training.run_folder import CHECKPOINTS, CONFIG
 
 _TOKENS_PER_CHUNK = 2**16
@@ -166,11 +166,9 @@ def token_nats(
     if batch_size is not None and batch_size < 1:
         raise ConfigError(f"batch_size is {batch_size}", remedy="it is at least 1")
     engine = Engine(loaded, batch_size)
-    row = [start_id(loaded), *map(int, ids)]
-    chunks = []
-    for questions in _chunks(_questions(row, max_length, stride)):
-        chunks.append(-engine.answer(questions))
-    nats = np.concatenate(chunks).astype(np.float64)
+    row = np.array([start_id(loaded), *map(int, ids)])
+    answers = [engine.answer(questions) for questions in _questions(row, max_length, stride)]
+    nats = -np.concatenate(answers).astype(np.float64)
     if not np.isfinite(nats).all():
         raise ModelError(
             f"the log-probability of token {int(np.argmin(np.isfinite(nats))) + 1} is NaN or infinite",
@@ -206,32 +204,36 @@ def choose_window(loaded: LoadedModel, max_length: int | None, stride: int | Non
     return max_length, stride
 
 
-def _questions(row: list[int], max_length: int, stride: int) -> Iterator[Question]:
-    """What predicts each token of `row` but the first, in order."""
+def _questions(row: np.ndarray, max_length: int, stride: int) -> Iterator[Questions]:
+    """What predicts each token of `row` but the first, in order; at once so much that memory is bounded."""
+    windows = list(_windows(len(row), max_length, stride))
+    for length, same_length in groupby(windows, key=lambda window: window.end - window.begin):
+        while chunk := list(islice(same_length, max(1, _TOKENS_PER_CHUNK // length))):
+            places = [np.arange(window.first, window.end) for window in chunk]
+            number = np.repeat(np.arange(len(chunk)), [len(own) for own in places])
+            begins = np.array([window.begin for window in chunk])
+            places = np.concatenate(places)
+            rows = np.stack([row[window.begin : window.end] for window in chunk])
+            yield Questions(rows, number, places - begins[number], row[places + 1])
+
+
+class _Window(NamedTuple):
+    """Tokens `begin` to `end`, of which those from `first` on predict the one that follows."""
+
+    begin: int
+    first: int
+    end: int
+
+
+def _windows(tokens: int, max_length: int, stride: int) -> Iterator[_Window]:
+    """The windows over a row of so many tokens, of one length but for the last."""
     predicted = 0
-    for begin in range(0, len(row), stride):
-        end = min(begin + max_length, len(row) - 1)
+    for begin in range(0, tokens, stride):
+        end = min(begin + max_length, tokens - 1)
         if end <= predicted:
             return
-        window = tuple(row[begin:end])
-        for place in range(predicted, end):
-            yield Question(window, place - begin, row[place + 1])
+        yield _Window(begin, predicted, end)
         predicted = end
-
-
-def _chunks(questions: Iterator[Question]) -> Iterator[list[Question]]:
-    """Questions of whole windows, so many that their rows' tokens stay bounded."""
-    chunk: list[Question] = []
-    tokens = 0
-    for question in questions:
-        if not chunk or question.row is not chunk[-1].row:
-            if tokens + len(question.row) > _TOKENS_PER_CHUNK and chunk:
-                yield chunk
-                chunk, tokens = [], 0
-            tokens += len(question.row)
-        chunk.append(question)
-    if chunk:
-        yield chunk
 
 
 def _pseudo_perplexity(loaded, file, documents, max_length, stride, text_column, batch_size) -> Perplexity:

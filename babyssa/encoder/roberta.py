@@ -112,9 +112,11 @@ def _rows_side_by_side(rows: Tensor, batch: int) -> _Grid:
 def _embed(embeddings: nn.Module, input_ids: Tensor, tokens: _Grid, tied: bool) -> Tensor:
     """The embedding layer, (tokens, hidden); `tied` if the head's last matrix is that of the word embeddings."""
     words = embeddings.word_embeddings
-    # The head's gradient of the same matrix is dense, so that the sum is too; a second dense one is only work.
-    sparse = tied and input_ids.device.type == "cpu"
-    hidden = nn.functional.embedding(input_ids, words.weight, words.padding_idx, sparse=sparse)
+    if tied and torch.is_grad_enabled() and input_ids.device.type == "cpu":
+        # The head's gradient of the same matrix is dense, and so is their sum: a second dense one is only work.
+        hidden = nn.functional.embedding(input_ids, words.weight, words.padding_idx, sparse=True)
+    else:
+        hidden = words(input_ids)
     # Token types are all 0. Positions are numbered from padding_idx + 1.
     hidden = hidden + embeddings.token_type_embeddings.weight[0]
     first = embeddings.padding_idx + 1

@@ -21,7 +21,7 @@ from babyssa.errors import BabySSAError, ConfigError, Stopped, describe, nearest
 from babyssa.files import read_json, sha256, write_json
 from babyssa.locks import locked
 from babyssa.probing import Suite, as_loaded, check_suite, compare, load_model, load_suite, probe, weights_sha256
-from babyssa.probing.result_folders import read_result
+from babyssa.probing.result_folders import EARLY_VERSIONS, read_result
 from babyssa.probing.scorers import METHODS
 from babyssa.processes import refuse_several
 from babyssa.training.run import TrainingRun
@@ -253,7 +253,8 @@ def _refuse_another_probe(folder: Path, suite: Suite, probing: Probing) -> None:
     wanted = {
         "suite_sha256": suite.sha256,
         "method": probing.method,
+        "precision": "float32",
         "model_sha256": weights_sha256(load_model(folder, "cpu").model),
     }
     remedy = "remove that folder, or use the same suite and method"
-    refuse_difference(read_json(summary), wanted, "was probed with", summary.parent, remedy)
+    refuse_difference(EARLY_VERSIONS | read_json(summary), wanted, "was probed with", summary.parent, remedy)

@@ -12,13 +12,19 @@ from typing import Any
 import numpy as np
 
 from babyssa.checksums import CHECKSUMS, write_checksums
-from babyssa.console import progress
+from babyssa.console import counting
 from babyssa.data import tokenizer_sha256
 from babyssa.errors import DataError
 from babyssa.files import atomic_write, json_text, read_yaml, refuse_to_overwrite, sha256, versions
-from babyssa.probing.encoding import Encoding, encode_all
-from babyssa.probing.models import LoadedModel, as_loaded, weights_sha256
-from babyssa.probing.scorers import choose_method, reduce, token_scores
+from babyssa.probing.encoding import Encodings, encode_all
+from babyssa.probing.models import LoadedModel, Precision, as_loaded, weights_sha256
+from babyssa.probing.scorers import (
+    check_precision,
+    choose_method,
+    number_of_scored_tokens,
+    reduce,
+    token_scores,
+)
 from babyssa.probing.suites import Paradigm, Suite, load_suite
 
 SUMMARY, PAIRS = "summary.json", "pairs.csv"
@@ -52,6 +58,7 @@ class ProbeResult:
     tokenizer_sha256: str | None
     method: str
     reduction: str
+    precision: str
     n_pairs: int
     accuracy: float
     paradigms: tuple[ParadigmResult, ...]
@@ -78,6 +85,7 @@ def probe(
     overwrite: bool = False,
     batch_size: int | None = None,
     device: str | None = None,
+    precision: Precision = "float32",
 ) -> ProbeResult:
     """Score every minimal pair of a suite with a model.
 
@@ -104,7 +112,7 @@ def probe(
         Folder to write summary.json, pairs.csv and their checksums.json into.
     overwrite : bool
         Whether a result that is already there may be replaced.
-    batch_size, device
+    batch_size, device, precision
         See :func:`babyssa.probing.score`.
 
     Returns
@@ -120,16 +128,17 @@ def probe(
     """
     if out is not None:
         refuse_to_overwrite(Path(out), [SUMMARY, PAIRS], overwrite)
+    check_precision(precision)
     if not isinstance(suite, Suite):
         suite = load_suite(suite, order)
     suite = suite.select(paradigms, limit)
     loaded = as_loaded(model, device=device)
-    method, reduction = check_suite(loaded, suite, method, reduction)
+    method, reduction = choose_method(loaded, method, reduction)
     variant, seed = identity(loaded, variant, seed)
-    scores = {
-        paradigm.name: _score_pairs(loaded, paradigm, method, reduction, batch_size)
-        for paradigm in progress(suite.paradigms, "probing")
-    }
+    pair_scores = _score_pairs(loaded, suite, method, reduction, batch_size, precision)
+    begins = np.cumsum([len(paradigm.pairs) for paradigm in suite.paradigms])[:-1]
+    names = [paradigm.name for paradigm in suite.paradigms]
+    scores = dict(zip(names, np.split(pair_scores, begins), strict=True))
     results = tuple(_judge(paradigm, scores[paradigm.name]) for paradigm in suite.paradigms)
     result = ProbeResult(
         model=loaded.name,
@@ -141,6 +150,7 @@ def probe(
         tokenizer_sha256=tokenizer_sha256(loaded.tokenizer) if loaded.tokenizer.is_fast else None,
         method=method,
         reduction=reduction,
+        precision=precision,
         n_pairs=suite.n_pairs,
         accuracy=sum(r.accuracy for r in results) / len(results),
         paradigms=results,
@@ -163,29 +173,39 @@ def check_suite(
         If the method does not fit the model, or a sentence cannot be scored with it.
     """
     chosen = choose_method(loaded, method, reduction)
-    for paradigm in suite.paradigms:
-        _encode(loaded, paradigm)
+    _encode(loaded, suite)
     return chosen
 
 
-def _encode(loaded: LoadedModel, paradigm: Paradigm) -> tuple[list[str], list[Encoding]]:
-    """The sentences of a paradigm, good and bad in turn, and their encodings."""
-    sentences = [sentence for pair in paradigm.pairs for sentence in (pair.good, pair.bad)]
-    places = [{"path": paradigm.path, "line": pair.line} for pair in paradigm.pairs for _ in range(2)]
+def _encode(loaded: LoadedModel, suite: Suite) -> tuple[list[str], list[Encodings]]:
+    """The sentences of a suite, good and bad in turn, and their encodings."""
+    sentences = [text for paradigm in suite.paradigms for pair in paradigm.pairs for text in (pair.good, pair.bad)]
+    places = (
+        {"path": paradigm.path, "line": pair.line}
+        for paradigm in suite.paradigms
+        for pair in paradigm.pairs
+        for _ in range(2)
+    )
     return sentences, encode_all(loaded, sentences, places)
 
 
 def _score_pairs(
-    loaded: LoadedModel, paradigm: Paradigm, method: str, reduction: str, batch_size: int | None
+    loaded: LoadedModel, suite: Suite, method: str, reduction: str, batch_size: int | None, precision: Precision
 ) -> np.ndarray:
-    """Scores ``(pairs, 2)`` of good and bad members."""
-    sentences, encodings = _encode(loaded, paradigm)
-    scores = [reduce(v, reduction) for v in token_scores(loaded, sentences, encodings, method, batch_size)]
-    for index in range(0, len(scores), 2):
-        # Sentences that the tokenizer reads alike tie exactly, though different batches differ in the last digit.
-        if encodings[index].ids == encodings[index + 1].ids:
-            scores[index + 1] = scores[index]
-    return np.array(scores).reshape(-1, 2)
+    """Scores ``(pairs, 2)`` of good and bad members, paradigm after paradigm."""
+    sentences, encodings = _encode(loaded, suite)
+    scores = np.empty(len(sentences))
+    with counting("probing", number_of_scored_tokens(encodings, method)) as answered:
+        for index, _, values in token_scores(
+            loaded, sentences, encodings, method, batch_size, precision, answered
+        ):
+            scores[index] = reduce(values, reduction)
+    for same_length in encodings:
+        # Members that the tokenizer reads alike tie exactly, though different batches differ in the last digit.
+        pair = same_length.index // 2
+        alike = (pair[:-1] == pair[1:]) & (same_length.ids[:-1] == same_length.ids[1:]).all(axis=1)
+        scores[2 * pair[1:][alike] + 1] = scores[2 * pair[1:][alike]]
+    return scores.reshape(-1, 2)
 
 
 def _judge(paradigm: Paradigm, scores: np.ndarray) -> ParadigmResult:

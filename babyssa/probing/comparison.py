@@ -60,7 +60,7 @@ class Comparison:
     resamples, seed : int
         Of the bootstrap.
     facts : dict
-        Suite, method, reduction and versions, each a list of the different values found.
+        Suite, method, reduction, precision and versions, each a list of the different values found.
     notes : tuple of str
         What a reader must know: mixed results, unmatched seeds, doubtful runs.
     """
@@ -137,8 +137,8 @@ def compare(
     seed : int
         Of the bootstrap.
     allow_mixed : bool
-        Compare also results of different suites, methods, reductions or tokenizers, on the pairs that all
-        have, and average those of the same variant and seed.
+        Compare also results of different suites, methods, reductions, precisions or tokenizers, on the pairs
+        that all have, and average those of the same variant and seed.
     overwrite : bool
         Whether files in `out` may be replaced.
     notes : sequence of str
@@ -413,6 +413,7 @@ def _list_runs(results, runs: list[_Run], variants: list[str]) -> pd.DataFrame:
             "suite_sha256": result.summary["suite_sha256"],
             "method": result.summary["method"],
             "reduction": result.summary["reduction"] or "",
+            "precision": result.summary["precision"],
             "accuracy": float(result.summary["accuracy"]),
             "versions": _show_versions(result),
             "folder": str(result.folder),
@@ -433,6 +434,7 @@ def _facts(results: Sequence[StoredResult]) -> dict[str, list[str]]:
         "suite": [f"{name} (sha256 {digest[:12]})" for name, digest in sorted(suites)],
         "method": different(r.summary["method"] for r in results),
         "reduction": different(r.summary["reduction"] or "none" for r in results),
+        "precision": different(r.summary["precision"] for r in results),
         "versions": different(map(_show_versions, results)),
     }
 

@@ -193,7 +193,7 @@ def _caption(comparison: Comparison) -> str:
         f"Accuracy in % on {int(mean.n_pairs.iloc[0])} minimal pairs in {_count(n_paradigms, 'paradigm')}, "
         f"{how_many}; mean ± standard deviation over seeds [{percent} interval]. Chance is 50, a tie counts half.",
         f"Suite: {_listed(facts['suite'])}; method: {_listed(facts['method'])}; "
-        f"reduction: {_listed(facts['reduction'])}.",
+        f"reduction: {_listed(facts['reduction'])}; precision: {_listed(facts['precision'])}.",
     ]
     if any(n > 1 for n in seeds.values()):
         parts.append("Intervals of accuracies: Student's t over seeds.")

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, repeat
 from typing import Any
+
+import numpy as np
 
 from babyssa.errors import DataError, ModelError
 from babyssa.probing.models import LoadedModel
 from babyssa.probing.suites import quoted
+
+# What a tokenizer returns is many times as large as what is kept of it.
+_SENTENCES_PER_CALL = 1024
 
 
 @dataclass(frozen=True)
@@ -32,14 +39,43 @@ class Encoding:
     words: tuple[int, ...] | None
 
 
+@dataclass(frozen=True)
+class Encodings:
+    """All those of many sentences that have one number of tokens; what :class:`Encoding` says, in arrays.
+
+    Attributes
+    ----------
+    index : (sentences,) int
+        Which sentences these are, counted from 0; ascending.
+    ids : (sentences, length) int
+        Token ids with special tokens.
+    inside : (sentences, length) bool
+        Which tokens are the sentence's own.
+    words : (sentences, length) int or None
+        The number of the word that a token inside belongs to.
+    """
+
+    index: np.ndarray
+    ids: np.ndarray
+    inside: np.ndarray
+    words: np.ndarray | None
+
+    def parts(self, size: int) -> Iterator[Encodings]:
+        """The same sentences, at most `size` at a time."""
+        for start in range(0, len(self.index), size):
+            part = slice(start, start + size)
+            words = None if self.words is None else self.words[part]
+            yield replace(self, index=self.index[part], ids=self.ids[part], inside=self.inside[part], words=words)
+
+
 def encode(loaded: LoadedModel, sentence: str) -> Encoding:
     """The token ids of one sentence; see :func:`encode_all`."""
-    return encode_all(loaded, [sentence])[0]
+    return next(_encode(loaded, [sentence], [{}]))
 
 
 def encode_all(
-    loaded: LoadedModel, sentences: Sequence[str], places: Sequence[Mapping[str, Any]] | None = None
-) -> list[Encoding]:
+    loaded: LoadedModel, sentences: Iterable[str], places: Iterable[Mapping[str, Any]] | None = None
+) -> list[Encodings]:
     """The token ids of sentences: for a masked model framed by its special tokens, for a causal one after bos.
 
     A special token written out in a sentence (``<mask>``) is read as the characters that it is made of.
@@ -48,10 +84,15 @@ def encode_all(
     ----------
     loaded : LoadedModel
         The model that will read them.
-    sentences : sequence of str
+    sentences : iterable of str
         Any texts.
-    places : sequence of mapping, optional
+    places : iterable of mapping, optional
         ``path`` and ``line`` of each sentence, for error messages.
+
+    Returns
+    -------
+    list of Encodings
+        One for each number of tokens, ascending; together 9 bytes a token and 8 a sentence.
 
     Raises
     ------
@@ -60,12 +101,55 @@ def encode_all(
     ModelError
         If a causal model's tokenizer has neither bos nor eos, so that nothing predicts the first token.
     """
+    collected: dict[int, _Columns] = {}
+    for index, encoding in enumerate(_encode(loaded, sentences, repeat({}) if places is None else places)):
+        collected.setdefault(len(encoding.ids), _Columns()).add(index, encoding)
+    return [collected[length].encodings(length) for length in sorted(collected)]
+
+
+class _Columns:
+    """Encodings of one length in the making."""
+
+    def __init__(self) -> None:
+        self.index, self.ids, self.inside, self.words = array("q"), array("i"), array("b"), array("i")
+
+    def add(self, index: int, encoding: Encoding) -> None:
+        inside = [False] * len(encoding.ids)
+        for position in encoding.inside:
+            inside[position] = True
+        self.index.append(index)
+        self.ids.extend(encoding.ids)
+        self.inside.extend(inside)
+        if encoding.words is not None:
+            words = [-1] * len(encoding.ids)
+            for position, word in zip(encoding.inside, encoding.words, strict=True):
+                words[position] = word
+            self.words.extend(words)
+
+    def encodings(self, length: int) -> Encodings:
+        return Encodings(
+            np.asarray(self.index),
+            np.asarray(self.ids).reshape(-1, length),
+            np.asarray(self.inside).astype(bool).reshape(-1, length),
+            np.asarray(self.words).reshape(-1, length) if self.words else None,
+        )
+
+
+def _encode(
+    loaded: LoadedModel, sentences: Iterable[str], places: Iterable[Mapping[str, Any]]
+) -> Iterator[Encoding]:
+    """The encodings of sentences in turn."""
+    remaining = zip(sentences, places, strict=False)
+    while block := list(islice(remaining, _SENTENCES_PER_CALL)):
+        yield from _encode_block(loaded, *zip(*block, strict=True))
+
+
+def _encode_block(
+    loaded: LoadedModel, sentences: Sequence[str], places: Sequence[Mapping[str, Any]]
+) -> Iterator[Encoding]:
     tokenizer = loaded.tokenizer
-    places = [{}] * len(sentences) if places is None else places
     for sentence, place in zip(sentences, places, strict=True):
         _check_text(sentence, place)
-    if not sentences:
-        return []
     masked = loaded.kind == "masked"
     encoded = tokenizer(
         list(sentences),
@@ -79,7 +163,6 @@ def encode_all(
     )
     forbidden = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
     start = () if masked else (start_id(loaded),)
-    encodings = []
     for index, (sentence, place) in enumerate(zip(sentences, places, strict=True)):
         ids = encoded["input_ids"][index]
         added = encoded["special_tokens_mask"][index] if masked else [0] * len(ids)
@@ -109,8 +192,7 @@ def encode_all(
                 **place,
                 remedy="shorten or drop it",
             )
-        encodings.append(Encoding((*start, *ids), tuple(len(start) + position for position in inside), words))
-    return encodings
+        yield Encoding((*start, *ids), tuple(len(start) + position for position in inside), words)
 
 
 def _check_text(sentence: str, place: Mapping[str, Any]) -> None:

@@ -24,6 +24,7 @@ from babyssa.errors import BabySSAError, ConfigError, ModelError
 from babyssa.files import read_yaml
 
 Kind = Literal["masked", "causal"]
+Precision = Literal["float32", "bfloat16"]
 
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 _PICKLES = ("pytorch_model*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
@@ -154,14 +155,14 @@ def weights_sha256(model: nn.Module) -> str:
 
 
 @contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Eval mode, no gradients and no autocast within the block; every module's mode is put back after it."""
+def evaluating(model: nn.Module, precision: Precision = "float32") -> Iterator[None]:
+    """Eval mode, no gradients, no autocast but to bfloat16 if asked; every module's mode is put back after it."""
     training = [module for module in model.modules() if module.training]
     device = next(model.parameters()).device.type
     model.eval()
     try:
         # Not inference_mode: a tensor that a module caches there could not be trained with afterwards.
-        with torch.no_grad(), torch.autocast(device, enabled=False):
+        with torch.no_grad(), torch.autocast(device, torch.bfloat16, enabled=precision == "bfloat16"):
             yield
     finally:
         for module in training:

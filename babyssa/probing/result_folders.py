@@ -31,8 +31,9 @@ _SUMMARY_TYPES = {
     "paradigms": (list,),
     "versions": (dict,),
 }
-# Not in the results of early versions.
-_OPTIONAL_TYPES = {"tokenizer_sha256": (str, type(None))}
+# Not in the results of early versions, which computed everything in float32.
+_OPTIONAL_TYPES = {"tokenizer_sha256": (str, type(None)), "precision": (str,)}
+EARLY_VERSIONS = {"precision": "float32"}
 _PARADIGM_TYPES = {
     "name": (str,),
     "phenomenon": (str,),
@@ -44,6 +45,7 @@ _MUST_AGREE = {
     "suite_sha256": "suite",
     "method": "method",
     "reduction": "reduction",
+    "precision": "precision",
     "tokenizer_sha256": "tokenizer",
 }
 _COLUMNS = ("paradigm", "pair", "good", "bad", "score_good", "score_bad")
@@ -139,7 +141,7 @@ def read_result(folder: str | Path) -> StoredResult:
         raise DataError(what, path=folder / "summary.json", remedy=_PROBE_AGAIN)
     outcomes = _read_pairs(folder / "pairs.csv")
     _check_agreement(folder, summary, outcomes)
-    return StoredResult(folder, summary, outcomes)
+    return StoredResult(folder, EARLY_VERSIONS | summary, outcomes)
 
 
 def check_comparable(results: Sequence[StoredResult], allow_mixed: bool) -> tuple[list[Pair], list[str]]:
@@ -148,8 +150,8 @@ def check_comparable(results: Sequence[StoredResult], allow_mixed: bool) -> tupl
     Raises
     ------
     DataError
-        If the results differ in suite, method, reduction, tokenizer or pairs, or if a variant has a seed twice,
-        unless `allow_mixed`; or if they have no pair in common.
+        If the results differ in suite, method, reduction, precision, tokenizer or pairs, or if a variant has a
+        seed twice, unless `allow_mixed`; or if they have no pair in common.
     """
     first, notes = results[0], []
     remedy = "compare results that agree in it, or pass --allow-mixed"

@@ -1,10 +1,10 @@
 """Sentence scores from masked and causal language models, in nats; higher is better.
 
-Every method is a list of questions for each sentence: given this row of token ids, what is the
-log-probability of that token at that position? ``pll`` masks one token in each row, ``pll-word-l2r`` also
-the later tokens of the same word, ``holistic`` and ``loglik`` mask nothing. One engine answers the
-questions: each distinct row runs through the model once, in batches of rows of one length, so that nothing is
-ever padded and no score depends on its neighbours.
+Every method is a set of questions: given a row of token ids, what is the log-probability of that token at that
+position? ``pll`` masks one token in each row, ``pll-word-l2r`` also the later tokens of the same word,
+``holistic`` and ``loglik`` mask nothing. One engine answers the questions. It is given all sentences of one
+length together, whatever paradigms they are from, so that nothing is ever padded, batches are large, and each
+distinct row runs through the model once: sentences that differ in one token share the row in which it is masked.
 
 Sources: ``pll`` Salazar et al. 2020 (arXiv 1910.14659); ``pll-word-l2r`` Kauf & Ivanova 2023
 (arXiv 2305.10588); ``holistic`` Zaczynska et al. 2020, as used by Huebner et al. 2021 for Zorro.
@@ -14,23 +14,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from babyssa.encoder.roberta import computes, logits_at
 from babyssa.errors import ConfigError, DataError, ModelError, nearest
-from babyssa.probing.encoding import Encoding, encode_all
-from babyssa.probing.models import LoadedModel, as_loaded, evaluating
+from babyssa.probing.encoding import Encodings, encode_all
+from babyssa.probing.models import LoadedModel, Precision, as_loaded, evaluating
 from babyssa.probing.suites import quoted
 
 Reduction = Literal["sum", "mean"]
 
 _TOKENS_PER_BATCH = {"cpu": 2048, "cuda": 65536}
 _LOGITS_PER_BATCH = 2**26
-_TOKENS_PER_CHUNK = 2**19
+# Rows are shared within a chunk: sentences of one length, with so many tokens (4 bytes each) in their rows. No
+# length has more than 1.4 million in Zorro (46,000 pairs), so there no row at all is computed twice. Of its
+# 786,087 rows for pll, 86.4% are distinct; 86.7% would be left if rows were shared within each paradigm, and
+# 96.9% within pairs, so that a cache for the rows of larger suites would save next to nothing.
+_TOKENS_PER_CHUNK = 2**21
 
 
 @dataclass(frozen=True)
@@ -55,71 +61,104 @@ class SentenceScore:
     score: float
 
 
-class Question(NamedTuple):
-    """The log-probability of `target` at `position` of the output for the token ids `row`."""
+@dataclass(frozen=True)
+class Questions:
+    """Many of: what is the log-probability of `target` at `position` of the output for `rows[row]`?
 
-    row: tuple[int, ...]
-    position: int
-    target: int
+    Attributes
+    ----------
+    rows : (rows, length) int
+        Token ids.
+    row, position, target : (questions,) int
+        Of each question.
+    """
+
+    rows: np.ndarray
+    row: np.ndarray
+    position: np.ndarray
+    target: np.ndarray
 
 
 @dataclass(frozen=True)
 class Method:
-    """A scoring method: the kind of model it fits, its usual reduction, its questions, and what they score."""
+    """A scoring method.
+
+    Attributes
+    ----------
+    kind : str
+        The kind of model it fits.
+    reductions : tuple of str
+        Its usual reduction first.
+    scored : function of Encodings
+        Which tokens have a score, ``(sentences, length)``.
+    questions : function of Encodings, LoadedModel
+        One for each of these tokens, in order.
+    masks : bool
+        Whether each question has a row of its own, rather than each sentence.
+    """
 
     kind: str
     reductions: tuple[Reduction, ...]
-    questions: Callable[[Encoding, LoadedModel], list[Question]]
-    scored: Callable[[Encoding], Sequence[int]]
+    scored: Callable[[Encodings], np.ndarray]
+    questions: Callable[[Encodings, LoadedModel], Questions]
+    masks: bool
 
 
-def _inside(encoding: Encoding) -> Sequence[int]:
-    return encoding.inside
+def _inside(encodings: Encodings) -> np.ndarray:
+    return encodings.inside
 
 
-def _everything(encoding: Encoding) -> Sequence[int]:
-    return range(len(encoding.ids))
+def _everything(encodings: Encodings) -> np.ndarray:
+    return np.ones_like(encodings.inside)
 
 
-def _pll(encoding: Encoding, loaded: LoadedModel) -> list[Question]:
+def _pll(encodings: Encodings, loaded: LoadedModel) -> Questions:
     """Each token given all the others: mask one at a time."""
-    ids, mask = encoding.ids, loaded.tokenizer.mask_token_id
-    return [Question((*ids[:i], mask, *ids[i + 1 :]), i, ids[i]) for i in encoding.inside]
+    sentence, position = encodings.inside.nonzero()
+    hidden = np.arange(encodings.ids.shape[1]) == position[:, None]
+    return _masked(encodings, sentence, position, hidden, loaded)
 
 
-def _pll_word_l2r(encoding: Encoding, loaded: LoadedModel) -> list[Question]:
+def _pll_word_l2r(encodings: Encodings, loaded: LoadedModel) -> Questions:
     """Each token given the other words and the earlier tokens of its own: mask it and the rest of its word."""
-    if encoding.words is None:
+    if encodings.words is None:
         raise ModelError(
             "the tokenizer does not say which tokens make a word",
             path=loaded.name,
             remedy="use a fast tokenizer, or method pll",
         )
-    questions = []
-    for index, position in enumerate(encoding.inside):
-        row = list(encoding.ids)
-        for other, word in zip(encoding.inside[index:], encoding.words[index:], strict=True):
-            if word == encoding.words[index]:
-                row[other] = loaded.tokenizer.mask_token_id
-        questions.append(Question(tuple(row), position, encoding.ids[position]))
-    return questions
+    sentence, position = encodings.inside.nonzero()
+    same_word = encodings.words[sentence] == encodings.words[sentence, position][:, None]
+    not_before = np.arange(encodings.ids.shape[1]) >= position[:, None]
+    return _masked(encodings, sentence, position, encodings.inside[sentence] & same_word & not_before, loaded)
 
 
-def _holistic(encoding: Encoding, loaded: LoadedModel) -> list[Question]:
+def _masked(
+    encodings: Encodings, sentence: np.ndarray, position: np.ndarray, hidden: np.ndarray, loaded: LoadedModel
+) -> Questions:
+    """The token at `position` of `sentence`, from a row with masks where `hidden` ``(questions, length)``."""
+    rows = encodings.ids[sentence]
+    rows[hidden] = loaded.tokenizer.mask_token_id
+    return Questions(rows, np.arange(len(rows)), position, encodings.ids[sentence, position])
+
+
+def _holistic(encodings: Encodings, loaded: LoadedModel) -> Questions:
     """Each token, specials included, with nothing masked."""
-    return [Question(encoding.ids, position, token) for position, token in enumerate(encoding.ids)]
+    sentence, position = _everything(encodings).nonzero()
+    return Questions(encodings.ids, sentence, position, encodings.ids[sentence, position])
 
 
-def _loglik(encoding: Encoding, loaded: LoadedModel) -> list[Question]:
+def _loglik(encodings: Encodings, loaded: LoadedModel) -> Questions:
     """Each token given those before it; the first given bos."""
-    return [Question(encoding.ids, i - 1, encoding.ids[i]) for i in encoding.inside]
+    sentence, position = encodings.inside.nonzero()
+    return Questions(encodings.ids, sentence, position - 1, encodings.ids[sentence, position])
 
 
 METHODS = {
-    "pll": Method("masked", ("sum", "mean"), _pll, _inside),
-    "pll-word-l2r": Method("masked", ("sum", "mean"), _pll_word_l2r, _inside),
-    "holistic": Method("masked", ("mean",), _holistic, _everything),
-    "loglik": Method("causal", ("sum", "mean"), _loglik, _inside),
+    "pll": Method("masked", ("sum", "mean"), _inside, _pll, masks=True),
+    "pll-word-l2r": Method("masked", ("sum", "mean"), _inside, _pll_word_l2r, masks=True),
+    "holistic": Method("masked", ("mean",), _everything, _holistic, masks=False),
+    "loglik": Method("causal", ("sum", "mean"), _inside, _loglik, masks=False),
 }
 
 
@@ -131,6 +170,7 @@ def score(
     reduction: str | None = None,
     batch_size: int | None = None,
     device: str | None = None,
+    precision: Precision = "float32",
 ) -> list[SentenceScore]:
     """Score sentences: ``score("folder-or-hub-id", ["the dog barks .", "the dog bark ."])``.
 
@@ -148,6 +188,9 @@ def score(
         Rows in one forward pass; chosen by the device if not given. Does not change scores.
     device : str, optional
         Where to run a model that is loaded here.
+    precision : {"float32", "bfloat16"}
+        What the model computes in, up to the logits, which are float32 in any case. A model in memory is taken
+        as it is for float32.
 
     Returns
     -------
@@ -157,7 +200,7 @@ def score(
     Raises
     ------
     ConfigError
-        If the method or reduction is unknown or does not fit the model.
+        If the method, reduction or precision is unknown or does not fit the model.
     DataError
         If a sentence cannot be scored; nothing is scored then.
     ModelError
@@ -165,6 +208,7 @@ def score(
     """
     if isinstance(sentences, str):
         raise ConfigError("sentences must be a list of strings, not one string", remedy="put it in a list")
+    check_precision(precision)
     loaded = as_loaded(model, device=device)
     method, reduction = choose_method(loaded, method, reduction)
     sentences = list(sentences)
@@ -172,14 +216,18 @@ def score(
         if not isinstance(sentence, str):
             raise DataError(f"sentence {number} is not a string but {type(sentence).__name__}")
     encodings = encode_all(loaded, sentences)
-    scored = METHODS[method].scored
-    results = []
-    for sentence, encoding, values in zip(
-        sentences, encodings, token_scores(loaded, sentences, encodings, method, batch_size), strict=True
-    ):
-        tokens = loaded.tokenizer.convert_ids_to_tokens([encoding.ids[i] for i in scored(encoding)])
-        results.append(SentenceScore(sentence, tuple(tokens), tuple(values), reduce(values, reduction)))
+    results: list[SentenceScore | None] = [None] * len(sentences)
+    for index, ids, values in token_scores(loaded, sentences, encodings, method, batch_size, precision):
+        tokens = loaded.tokenizer.convert_ids_to_tokens(ids)
+        results[index] = SentenceScore(sentences[index], tuple(tokens), tuple(values), reduce(values, reduction))
     return results
+
+
+def check_precision(precision: str) -> None:
+    """Raise ConfigError if there is no such precision."""
+    known = get_args(Precision)
+    if precision not in known:
+        raise ConfigError(f"unknown precision '{precision}'", remedy=nearest(precision, known))
 
 
 def choose_method(loaded: LoadedModel, method: str | None, reduction: str | None) -> tuple[str, str]:
@@ -219,13 +267,16 @@ def reduce(values: Sequence[float], reduction: str) -> float:
 def token_scores(
     loaded: LoadedModel,
     sentences: Sequence[str],
-    encodings: Sequence[Encoding],
+    encodings: Sequence[Encodings],
     method: str,
     batch_size: int | None = None,
-) -> Iterator[list[float]]:
-    """The log-probabilities of each sentence's scored tokens, in order.
+    precision: Precision = "float32",
+    answered: Callable[[int], None] = lambda n: None,
+) -> Iterator[tuple[int, list[int], list[float]]]:
+    """For each sentence its index, the ids of its scored tokens and their log-probabilities, by sentence length.
 
-    Rows are built and answered in chunks, so memory does not grow with the number of sentences.
+    Rows are built and answered in chunks, so memory does not grow with the number of sentences. `answered` is
+    called after each batch with the number of tokens that have got their log-probability in it.
 
     Raises
     ------
@@ -234,111 +285,158 @@ def token_scores(
     """
     if batch_size is not None and batch_size < 1:
         raise ConfigError(f"batch size must be at least 1, not {batch_size}")
-    engine = Engine(loaded, batch_size)
-    start = 0
-    while start < len(encodings):
-        questions: list[list[Question]] = []
-        tokens = 0
-        while start + len(questions) < len(encodings) and (not questions or tokens < _TOKENS_PER_CHUNK):
-            asked = METHODS[method].questions(encodings[start + len(questions)], loaded)
-            questions.append(asked)
-            tokens += sum(len(question.row) for question in asked)
-        answers = engine.answer([question for asked in questions for question in asked])
-        end = 0
-        for asked in questions:
-            begin, end = end, end + len(asked)
-            values = answers[begin:end].tolist()
-            if not all(map(math.isfinite, values)):
-                raise ModelError(
-                    f"a token of sentence {quoted(sentences[start])} has log-probability NaN or infinity",
-                    path=loaded.name,
-                    remedy="the weights are broken or overflow: load the model in float32",
-                )
-            yield values
-            start += 1
+    engine = Engine(loaded, batch_size, precision)
+    of = METHODS[method]
+    for same_length in encodings:
+        length = same_length.ids.shape[1]
+        size = max(1, _TOKENS_PER_CHUNK // (length**2 if of.masks else length))
+        for chunk in same_length.parts(size):
+            answers = engine.answer(of.questions(chunk, loaded), answered)
+            scored = of.scored(chunk)
+            ends = scored.sum(axis=1).cumsum()[:-1]
+            for index, ids, values in zip(
+                chunk.index.tolist(), np.split(chunk.ids[scored], ends), np.split(answers, ends), strict=True
+            ):
+                if not np.isfinite(values).all():
+                    raise ModelError(
+                        f"a token of sentence {quoted(sentences[index])} has log-probability NaN or infinity",
+                        path=loaded.name,
+                        remedy="the weights are broken or overflow: load the model in float32",
+                    )
+                yield index, ids.tolist(), values.tolist()
+
+
+def number_of_scored_tokens(encodings: Sequence[Encodings], method: str) -> int:
+    """How many log-probabilities the scores of sentences are made of."""
+    return sum(int(METHODS[method].scored(same_length).sum()) for same_length in encodings)
 
 
 class Engine:
-    """Answers questions in batches; keeps whether the model's head can be asked at single positions."""
+    """Answers questions in batches; keeps which forward pass serves the model."""
 
-    def __init__(self, loaded: LoadedModel, batch_size: int | None):
+    def __init__(self, loaded: LoadedModel, batch_size: int | None = None, precision: Precision = "float32"):
         self.model = loaded.model
         self.device = loaded.device
         self.batch_size = batch_size
+        self.precision = precision
         self.vocabulary = loaded.model.get_input_embeddings().num_embeddings
-        self.selects: bool | None = None
+        self.forward: Forward | None = None
 
-    def answer(self, questions: Sequence[Question]) -> np.ndarray:
-        """Log-probabilities, float32, one for each question."""
-        # For each distinct row, the positions asked, and for each of them the questions it answers.
-        asked_of: dict[tuple[int, ...], dict[int, list[int]]] = {}
-        for index, question in enumerate(questions):
-            asked_of.setdefault(question.row, {}).setdefault(question.position, []).append(index)
-        answers = np.empty(len(questions), dtype=np.float32)
-        with evaluating(self.model):
-            for rows in self._batches(asked_of):
-                asked = [(r, p) for r, row in enumerate(rows) for p in asked_of[row]]
-                logits = self._logits(rows, asked)
-                normalisers = logits.logsumexp(dim=-1)
-                indices = [(k, i) for k, (r, p) in enumerate(asked) for i in asked_of[rows[r]][p]]
-                line = torch.tensor([k for k, _ in indices], device=self.device)
-                token = torch.tensor([questions[i].target for _, i in indices], device=self.device)
-                values = logits[line, token] - normalisers[line]
-                answers[[i for _, i in indices]] = values.cpu().numpy()
+    def answer(self, questions: Questions, answered: Callable[[int], None] = lambda n: None) -> np.ndarray:
+        """Log-probabilities, float32, one for each question; `answered` is told how many each batch has added."""
+        length = questions.rows.shape[1]
+        rows, distinct = _distinct(questions.rows)
+        # What is asked for, each once, row by row: several targets may be asked for at one place.
+        places, place = np.unique(distinct[questions.row] * length + questions.position, return_inverse=True)
+        row, position = np.divmod(places, length)
+        order = np.argsort(place, kind="stable")
+        place, target = place[order], questions.target[order]
+        answers = np.empty(len(order), dtype=np.float32)
+        size = self._rows_per_batch(length, int(np.bincount(row).max()))
+        with _computing(self.model, self.precision):
+            for start in range(0, len(rows), size):
+                first, last = np.searchsorted(row, (start, start + size))
+                logits = self._logits(rows[start : start + size], row[first:last] - start, position[first:last])
+                own = slice(*np.searchsorted(place, (first, last)))
+                line = self._tensor(place[own] - first)
+                values = logits[line, self._tensor(target[own])] - logits.logsumexp(dim=-1)[line]
+                answers[order[own]] = values.cpu().numpy()
+                answered(len(values))
         return answers
 
-    def _batches(self, asked_of: dict[tuple[int, ...], dict[int, list[int]]]) -> Iterator[list[tuple[int, ...]]]:
-        """Rows of one length and, in all, a bounded number of tokens and of logits."""
-        budget = _TOKENS_PER_BATCH.get(self.device.type, 8192)
-        batch: list[tuple[int, ...]] = []
-        asked = 0
-        for row in sorted(asked_of, key=len):
-            positions = len(asked_of[row])
-            if batch and (
-                len(row) != len(batch[0])
-                or len(batch) >= (self.batch_size or max(1, budget // len(row)))
-                or (asked + positions) * self.vocabulary > _LOGITS_PER_BATCH
-            ):
-                yield batch
-                batch, asked = [], 0
-            batch.append(row)
-            asked += positions
-        if batch:
-            yield batch
+    def _rows_per_batch(self, length: int, asked: int) -> int:
+        """So many that tokens and, with at most `asked` positions in a row, logits are bounded."""
+        by_tokens = self.batch_size or _TOKENS_PER_BATCH.get(self.device.type, 8192) // length
+        return max(1, min(by_tokens, _LOGITS_PER_BATCH // (asked * self.vocabulary)))
 
-    def _logits(self, rows: list[tuple[int, ...]], asked: list[tuple[int, int]]) -> Tensor:
+    def _logits(self, rows: np.ndarray, row: np.ndarray, position: np.ndarray) -> Tensor:
         """Float32 logits ``(asked, vocabulary)`` at (row, position) pairs."""
-        ids = torch.tensor(rows, device=self.device)
-        row, position = torch.tensor(asked, device=self.device).unbind(dim=1)
-        if self.selects is None:
-            self.selects = self._head_selects(ids[:2])
-        if self.selects:
-            return self._forward_at(ids, row, position).float()
-        return self._forward(ids)[row, position].float()
+        ids = self._tensor(rows)
+        if self.forward is None:
+            self.forward = choose_forward(self.model, ids[:2])
+        return self.forward(self.model, ids, self._tensor(row), self._tensor(position)).float()
 
-    def _forward(self, ids: Tensor) -> Tensor:
-        return self.model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
+    def _tensor(self, values: np.ndarray) -> Tensor:
+        return torch.from_numpy(values).to(self.device).long()
 
-    def _forward_at(self, ids: Tensor, row: Tensor, position: Tensor) -> Tensor:
-        """As :meth:`_forward` at some positions, with only those projected to the vocabulary."""
-        head = self.model.get_output_embeddings()
-        hook = head.register_forward_pre_hook(lambda module, inputs: (inputs[0][row, position],))
-        try:
-            return self._forward(ids)
-        finally:
-            hook.remove()
 
-    def _head_selects(self, ids: Tensor) -> bool:
-        """Whether the model's last step is one linear map that can be given single positions; tried out."""
-        if not isinstance(self.model.get_output_embeddings(), nn.Linear):
-            return False
-        row = torch.arange(len(ids), device=self.device)
-        position = torch.full_like(row, ids.shape[1] - 1)
-        expected = self._forward(ids)[row, position]
-        try:
-            found = self._forward_at(ids, row, position)
-        except (RuntimeError, IndexError, ValueError):
-            return False
-        return found.shape == expected.shape and torch.allclose(
-            found, expected, rtol=1e-4, atol=1e-4, equal_nan=True
-        )
+def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct rows, and for each row which of them it is."""
+    rows = np.ascontiguousarray(rows)
+    whole = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize)))[:, 0]
+    _, first, distinct = np.unique(whole, return_index=True, return_inverse=True)
+    return rows[first], distinct
+
+
+# Logits (asked, vocabulary) of a model for ids (rows, length) at pairs of row and position, (asked,) each.
+Forward = Callable[[Any, Tensor, Tensor, Tensor], Tensor]
+
+
+def _whole(model: Any, ids: Tensor, row: Tensor, position: Tensor) -> Tensor:
+    """The plain forward pass: all logits, of which some are taken."""
+    return model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[row, position]
+
+
+def _projecting_asked(model: Any, ids: Tensor, row: Tensor, position: Tensor) -> Tensor:
+    """Only the positions that are asked for are projected to the vocabulary."""
+    head = model.get_output_embeddings()
+    if not isinstance(head, nn.Linear):
+        raise NotImplementedError("the last step is not one linear map")
+    hook = head.register_forward_pre_hook(lambda module, inputs: (inputs[0][row, position],))
+    try:
+        return model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
+    finally:
+        hook.remove()
+
+
+def _computing_asked(model: Any, ids: Tensor, row: Tensor, position: Tensor) -> Tensor:
+    """As the one above, and only those positions go through the last layer."""
+    if not computes(model):
+        raise NotImplementedError("only RoBERTa's forward pass is known here")
+    return logits_at(model, ids, None, row * ids.shape[1] + position)
+
+
+_FASTER: tuple[Forward, ...] = (_computing_asked, _projecting_asked)
+
+
+def choose_forward(model: Any, ids: Tensor) -> Forward:
+    """The first of the faster forward passes that gives the plain one's logits for `ids`, else the plain one."""
+    row = torch.arange(len(ids), device=ids.device)
+    position = torch.full_like(row, ids.shape[1] - 1)
+    # In bfloat16 a sum in another order may differ in the third digit.
+    with evaluating(model):
+        expected = _whole(model, ids, row, position)
+        for forward in _FASTER:
+            try:
+                found = forward(model, ids, row, position)
+            except (RuntimeError, IndexError, ValueError):
+                continue
+            if found.shape == expected.shape and torch.allclose(
+                found, expected, rtol=1e-4, atol=1e-4, equal_nan=True
+            ):
+                return forward
+    return _whole
+
+
+@contextmanager
+def _computing(model: Any, precision: Precision) -> Iterator[None]:
+    """Evaluation in a precision, but for the map to the vocabulary, which is in the model's own.
+
+    Near 16, bfloat16 numbers are 1/8 apart: more than many pairs of sentences are.
+    """
+    head = model.get_output_embeddings()
+    with ExitStack() as stack:
+        stack.enter_context(evaluating(model, precision))
+        if precision != "float32" and isinstance(head, nn.Linear):
+            no_autocast = torch.autocast(head.weight.device.type, enabled=False)
+
+            def enter(module: nn.Linear, inputs: tuple[Tensor]) -> tuple[Tensor]:
+                no_autocast.__enter__()
+                return (inputs[0].to(module.weight.dtype),)
+
+            def leave(module: nn.Linear, inputs: tuple[Tensor], output: Tensor) -> None:
+                no_autocast.__exit__(None, None, None)
+
+            stack.callback(head.register_forward_pre_hook(enter).remove)
+            stack.callback(head.register_forward_hook(leave, always_call=True).remove)
+        yield

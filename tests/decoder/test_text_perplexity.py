@@ -21,14 +21,15 @@ TEXT = ["the dog sees a cat .", "where is the ball ?", "mommy gave the baby a co
 @given(count=st.integers(1, 60), length=st.integers(1, 15), share=st.floats(0.01, 1))
 def test_every_token_is_predicted_once_from_as_much_context_as_is_promised(count, length, share):
     stride = max(1, int(length * share))
-    row = list(range(count + 1))
-    asked = list(_questions(row, length, stride))
-    assert [question.target for question in asked] == row[1:]
-    for question in asked:
-        context = question.row[: question.position + 1]
-        assert context[-1] == question.target - 1, "the token before is the last of the context"
-        assert min(question.target, length - stride + 1) <= len(context) <= length
-        assert len(question.row) <= length
+    asked = [
+        (target, questions.rows[row, : position + 1])
+        for questions in _questions(np.arange(count + 1), length, stride)
+        for row, position, target in zip(questions.row, questions.position, questions.target, strict=True)
+    ]
+    assert [target for target, _ in asked] == list(range(1, count + 1))
+    for target, context in asked:
+        assert context[-1] == target - 1, "the token before is the last of the context"
+        assert min(target, length - stride + 1) <= len(context) <= length
 
 
 @pytest.mark.parametrize("variant", ["softmax", "ssa", "linear"])

@@ -12,6 +12,7 @@ from babyssa.encoder.config import EncoderSize, Evaluation
 from babyssa.errors import BabySSAError, BusyError, ConfigError, OutputExistsError, Stopped
 from babyssa.experiments.grid import Probing, sweep
 from babyssa.locks import locked
+from babyssa.probing import probe
 from babyssa.training.config import Optimisation
 
 
@@ -105,6 +106,23 @@ def test_a_cell_of_another_corpus_or_tokenizer_is_refused(settings, suite, tmp_p
     copy.write_bytes(settings.corpus.read_bytes())
     cells, _ = sweep(dataclasses.replace(settings, corpus=copy), ["softmax"], [0], Probing(suite))
     assert cells[0].run is None
+
+
+def test_a_probe_result_in_another_precision_does_not_count(settings, suite):
+    cells, _ = sweep(settings, ["softmax"], [0], Probing(suite))
+    out = cells[0].folder / "probe"
+    written = json.loads((out / "summary.json").read_text())
+    assert written["precision"] == "float32"
+    probe(cells[0].folder, suite, out=out, overwrite=True, precision="bfloat16")
+    with pytest.raises(OutputExistsError, match="probed with precision 'bfloat16', not 'float32'"):
+        sweep(settings, ["softmax"], [0], Probing(suite))
+    # A result of an early version says nothing of precision, and has float32.
+    probe(cells[0].folder, suite, out=out, overwrite=True)
+    del written["precision"]
+    (out / "summary.json").write_text(json.dumps(written))
+    (out / "checksums.json").unlink()
+    sweep(settings, ["softmax"], [0], Probing(suite))
+    assert json.loads((out / "summary.json").read_text()) == written
 
 
 def test_a_probe_result_of_an_earlier_model_does_not_count(settings, suite):

@@ -96,6 +96,7 @@ def test_the_files_have_the_contracts_keys_and_agree_with_each_other(masked_fold
         "tokenizer_sha256",
         "method",
         "reduction",
+        "precision",
         "n_pairs",
         "accuracy",
         "paradigms",

@@ -265,6 +265,7 @@ def test_the_caption_says_what_was_compared_and_how(runs):
         "toy (sha256 aaaaaaaaaaaa)",
         "method: pll",
         "reduction: sum",
+        "precision: float32",
         "baseline softmax",
         "Holm-adjusted",
         "500 resamples",
@@ -309,7 +310,13 @@ def other(tmp_path, runs, **changes):
 
 @pytest.mark.parametrize(
     "key, value",
-    [("suite_sha256", "b" * 64), ("method", "holistic"), ("reduction", "mean"), ("tokenizer_sha256", "d" * 64)],
+    [
+        ("suite_sha256", "b" * 64),
+        ("method", "holistic"),
+        ("reduction", "mean"),
+        ("precision", "bfloat16"),
+        ("tokenizer_sha256", "d" * 64),
+    ],
 )
 def test_results_of_different_kinds_are_refused_unless_allowed(runs, tmp_path, key, value):
     folders = other(tmp_path, runs, **{key: value})
@@ -330,7 +337,8 @@ def test_every_number_can_be_traced_to_what_made_it(runs, tmp_path):
     compare(runs, tmp_path / "out")
     with open(tmp_path / "out" / "runs.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    made_of = ("model_sha256", "tokenizer_sha256", "suite_sha256", "method", "reduction", "seed", "versions")
+    hashes = ("model_sha256", "tokenizer_sha256", "suite_sha256")
+    made_of = (*hashes, "method", "reduction", "precision", "seed", "versions")
     assert rows and all(row[key] for row in rows for key in made_of)
     text = Image.open(tmp_path / "out" / "comparison.png").text["Description"]
     assert all(row["model_sha256"][:12] in text for row in rows) and "method: pll" in text

@@ -79,6 +79,7 @@ def test_probe_refuses_to_overwrite_before_it_loads_anything(run_babyssa, suite,
         (["--order", "bad-first", "--paradigms", "agreement_number"], 2, "did you mean 'agreement-number'"),
         (["--order", "bad-first", "--columns", "good"], 2, "good=NAME"),
         (["--order", "bad-first", "--limit", "0"], 2, "at least 1"),
+        (["--order", "bad-first", "--precision", "float16"], 2, "expected Literal['float32', 'bfloat16']"),
         (["--ordre", "bad-first"], 2, "did you mean 'order'"),
     ],
 )
@@ -129,6 +130,23 @@ def test_score_as_json_is_what_the_function_returns(run_babyssa, causal_folder):
         assert found["tokens"] == list(expected.tokens)
         assert found["token_scores"] == list(expected.token_scores)
         assert found["score"] == expected.score
+
+
+def test_precision_is_passed_on_and_recorded(run_babyssa, masked_folder, suite, tmp_path):
+    from babyssa.probing import score
+
+    out = tmp_path / "out"
+    options = ("--precision", "bfloat16")
+    status, _, err = run_babyssa(
+        "probe", masked_folder, "--suite", suite, "--order", "bad-first", "--out", out, *options
+    )
+    assert status == 0, err
+    assert json.loads((out / "summary.json").read_text())["precision"] == "bfloat16"
+    status, printed, _ = run_babyssa("score", masked_folder, "the dog", "--json", *options)
+    result = json.loads(printed)
+    (expected,) = score(masked_folder, ["the dog"], precision="bfloat16")
+    assert result["precision"] == "bfloat16" and result["sentences"][0]["score"] == expected.score
+    assert expected.score != score(masked_folder, ["the dog"])[0].score
 
 
 def test_words_that_mean_something_in_yaml_are_sentences_too(run_babyssa, masked_folder):

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from babyssa.errors import ConfigError, DataError, ModelError
 from babyssa.probing import load_model, score
-from babyssa.probing.encoding import encode
+from babyssa.probing.encoding import encode, encode_all
 from babyssa.probing.models import as_loaded
+from babyssa.probing.scorers import Engine, number_of_scored_tokens, token_scores
 
 SENTENCES = [
     "the dog is big .",
@@ -101,6 +102,87 @@ def test_a_score_depends_neither_on_batch_size_nor_on_neighbours(masked, causal,
         assert found.token_scores == pytest.approx(alone.token_scores, abs=1e-5)
 
 
+@pytest.fixture
+def watch():
+    """A function that returns the ids of a model's later forward passes as they come."""
+    hooks = []
+
+    def watch(model):
+        passes = []
+        embeddings = model.get_input_embeddings()
+        hooks.append(embeddings.register_forward_hook(lambda module, inputs, output: passes.append(inputs[0])))
+        return passes
+
+    yield watch
+    for hook in hooks:
+        hook.remove()
+
+
+# Two share all but a token, two everything, one nothing.
+OVERLAPPING = ["the dog is big .", "a", "the dogs is big .", "the dog is big .", "the dog is big ?"]
+
+
+@pytest.mark.parametrize("method", ["pll", "pll-word-l2r", "holistic", "loglik"])
+def test_each_distinct_row_passes_the_model_once(masked, causal, method, watch):
+    model, tokenizer = causal if method == "loglik" else masked
+    passes = watch(model)
+    found = score((model, tokenizer), OVERLAPPING, method=method)
+    # The first two passes try out, on a few rows, which forward pass serves the model.
+    rows = [tuple(row) for ids in passes[2:] for row in ids.tolist()]
+    assert len(rows) == len(set(rows)) < sum(len(s.tokens) for s in found)
+    if method == "pll":
+        mask, sentences = tokenizer.mask_token_id, map(tokenizer.encode, OVERLAPPING)
+        assert set(rows) == {(*ids[:i], mask, *ids[i + 1 :]) for ids in sentences for i in range(1, len(ids) - 1)}
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_only_masked_positions_are_projected_to_the_vocabulary(masked, watch, precision):
+    model, _ = masked
+    passes, projected = watch(model), []
+    hook = model.lm_head.decoder.register_forward_hook(lambda module, inputs, output: projected.append(output))
+    score(masked, OVERLAPPING, precision=precision)
+    hook.remove()
+    assert [len(logits) for logits in projected[2:]] == [len(ids) for ids in passes[2:]]
+    assert all(logits.ndim == 2 for logits in projected[2:])
+
+
+def test_sentences_of_one_length_share_batches_wherever_they_stand(masked, watch):
+    passes = watch(masked[0])
+    score(masked, OVERLAPPING)
+    lengths = [ids.shape[1] for ids in passes[2:]]
+    assert len(lengths) == len(set(lengths))
+
+
+@pytest.mark.parametrize("method", ["pll", "pll-word-l2r", "holistic"])
+def test_the_rows_held_at_once_are_bounded_however_many_sentences(masked, method, monkeypatch):
+    held = []
+    answer = Engine.answer
+
+    def watched(self, questions, *rest):
+        held.append(questions.rows.size)
+        return answer(self, questions, *rest)
+
+    monkeypatch.setattr("babyssa.probing.scorers._TOKENS_PER_CHUNK", 500)
+    monkeypatch.setattr(Engine, "answer", watched)
+    score(masked, [f"the dog {word} {other} ." for word in "abcdefghij" for other in "abcdefghij"], method=method)
+    assert len(held) > 1 and max(held) <= 500
+
+
+def test_the_order_of_sentences_does_not_change_scores(masked):
+    forwards, backwards = score(masked, OVERLAPPING), score(masked, OVERLAPPING[::-1])
+    assert [s.score for s in forwards] == pytest.approx([s.score for s in backwards[::-1]], abs=1e-5)
+
+
+def test_progress_counts_every_scored_token_once(masked):
+    loaded = as_loaded(masked)
+    encodings = encode_all(loaded, SENTENCES)
+    for method in ("pll", "holistic"):
+        counted = []
+        scores = list(token_scores(loaded, SENTENCES, encodings, method, batch_size=2, answered=counted.append))
+        expected = sum(len(values) for _, _, values in scores)
+        assert sum(counted) == number_of_scored_tokens(encodings, method) == expected
+
+
 def test_sentences_with_the_same_tokens_tie_exactly(masked):
     scores = score(masked, ["The Dog is big .", "a", "the dog is big ."], batch_size=1)
     assert scores[0].score == scores[2].score
@@ -126,7 +208,6 @@ def test_a_head_that_needs_all_positions_is_given_them(masked, brute_force, monk
     forward = model.lm_head.forward
 
     def insist(features, **kwargs):
-        assert features.ndim == 3
         output = forward(features, **kwargs)
         if output.ndim != 3:
             raise RuntimeError("this head needs (batch, tokens, vocabulary)")
@@ -162,6 +243,29 @@ def test_a_saved_model_in_half_precision_is_scored_in_float32(make, masked, tmp_
     _, tokenizer = masked
     folder = make.save(make.masked(tokenizer).to(torch.bfloat16), tokenizer, tmp_path / "model")
     assert next(load_model(folder).model.parameters()).dtype == torch.float32
+
+
+def test_bfloat16_is_near_float32_and_leaves_nothing_behind(masked, causal):
+    for model in (masked, causal):
+        before = score(model, SENTENCES)
+        for exact, found in zip(before, score(model, SENTENCES, precision="bfloat16"), strict=True):
+            assert found.token_scores != exact.token_scores
+            assert found.token_scores == pytest.approx(exact.token_scores, abs=0.2)
+        assert score(model, SENTENCES) == before
+
+
+def test_in_bfloat16_the_map_to_the_vocabulary_and_the_softmax_are_in_float32(masked):
+    model, tokenizer = masked
+    features = []
+    hook = model.lm_head.decoder.register_forward_pre_hook(lambda module, inputs: features.append(inputs[0]))
+    ids = torch.tensor([tokenizer.encode("the dog is big .")])
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        model(ids, attention_mask=torch.ones_like(ids))
+    hook.remove()
+    logits = features[0].double() @ model.lm_head.decoder.weight.double().T + model.lm_head.decoder.bias.double()
+    expected = logits.log_softmax(-1).gather(-1, ids[..., None]).flatten()
+    (found,) = score(masked, ["the dog is big ."], method="holistic", precision="bfloat16")
+    assert found.token_scores == pytest.approx(expected.tolist(), abs=1e-5)
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
@@ -228,6 +332,7 @@ def test_one_string_is_not_a_list_of_sentences(masked):
         ({"reduction": "average"}, "unknown reduction"),
         ({"method": "holistic", "reduction": "sum"}, "a mean by definition"),
         ({"batch_size": 0}, "at least 1"),
+        ({"precision": "float16"}, "unknown precision 'float16'"),
     ],
 )
 def test_settings_out_of_their_domain_are_usage_errors(masked, options, message):
