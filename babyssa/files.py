@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from babyssa.errors import BabySSAError, DataError, OutputExistsError, StorageError
+from babyssa.errors import BabySSAError, ConfigError, DataError, OutputExistsError, StorageError
 
 _PARTIAL = ".partial"
 
@@ -99,8 +100,8 @@ def moved_into_place(folder: Path) -> Iterator[Path]:
     Of several processes that write the same folder at once, the last one's stays.
     """
     folder = Path(folder)
-    partial = folder.with_name(f".{folder.name}.{os.getpid()}{_PARTIAL}")
-    partial.mkdir(parents=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=_PARTIAL, dir=folder.parent))
     try:
         with full_disk_named(folder):
             yield partial
@@ -115,7 +116,10 @@ def cache_folder() -> Path:
     given = os.environ.get("BABYSSA_CACHE")
     if given:
         return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "babyssa"
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "babyssa"
+    except RuntimeError:
+        raise ConfigError("there is no home folder", remedy="set BABYSSA_CACHE to a folder") from None
 
 
 def remove_partials(folder: Path) -> None:

@@ -30,9 +30,13 @@ _LONGEST_WAIT = timedelta(hours=24)
 _joinings = itertools.count()
 
 
+# What a launcher tells each of its processes.
+_TOLD = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+
+
 def launched() -> bool:
     """Whether a launcher started this process, perhaps with others."""
-    return "RANK" in os.environ and "WORLD_SIZE" in os.environ
+    return all(name in os.environ for name in _TOLD)
 
 
 def number_of_processes() -> int:
@@ -67,6 +71,12 @@ def joined() -> Iterator[None]:
     process ends.
     """
     if not launched():
+        if os.environ.get("WORLD_SIZE", "1") != "1":
+            missing = ", ".join(name for name in _TOLD if name not in os.environ)
+            raise ConfigError(
+                f"WORLD_SIZE is {os.environ['WORLD_SIZE']}, but these are not set: {missing}",
+                remedy="start the processes with torchrun or accelerate launch, or unset WORLD_SIZE",
+            )
         yield
         return
     import torch

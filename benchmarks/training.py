@@ -109,7 +109,8 @@ def held_out_loss(model, sequences: list[list[int]], tokenizer) -> float:
     data = masked(sequences, tokenizer, seed=0)
     total = count = 0
     for start in range(0, len(data), 100):
-        batch = data.__getitems__(list(range(len(data)))[start : start + 100])
+        batch = data.__getitems__(range(start, min(start + 100, len(data))))
+        batch = {key: value.to(model.device) for key, value in batch.items()}
         logits = model.eval()(batch["input_ids"], batch.get("attention_mask")).logits.flatten(0, 1)
         total += nn.functional.cross_entropy(logits[batch["positions"]], batch["labels"], reduction="sum").item()
         count += len(batch["labels"])

@@ -18,9 +18,11 @@ import numpy as np
 from babyssa.checksums import CHECKSUMS, read_checksums, verify_checksums, write_checksums
 from babyssa.console import say
 from babyssa.data import encode_sentences, tokenizer_sha256
-from babyssa.errors import BabySSAError
+from babyssa.errors import BabySSAError, ConfigError
 from babyssa.files import cache_folder, moved_into_place, sha256
 
+# Raised when what is kept, or how sentences are read and encoded, changes.
+_FORMAT = "1"
 _IDS, _LENGTHS = "ids.npy", "lengths.npy"
 # The tokenizer's own objects, which it makes of all that it is given at once, are large.
 _AT_ONCE = 10_000
@@ -83,26 +85,29 @@ def encode_corpus(text: Sequence[str], tokenizer, corpus: Path) -> Sentences:
         As many, in the same order. Where the cache folder cannot be written, a warning is said and they are in
         memory.
     """
-    depends_on = (sha256(corpus), tokenizer_sha256(tokenizer), version("tokenizers"))
-    name = hashlib.sha256(" ".join(depends_on).encode()).hexdigest()[:32]
-    folder = cache_folder() / "encoded" / name
-    found = _read(folder, len(text))
+    try:
+        folder = _folder(corpus, tokenizer)
+        found = _read(folder, len(text))
+    except ConfigError as error:
+        say(f"warning: token ids are not kept for the next training: {error.what} ({error.remedy})")
+        folder = found = None
     if found is None:
         parts = [
             Sentences.of(encode_sentences(tokenizer, text[start : start + _AT_ONCE]))
             for start in range(0, len(text), _AT_ONCE)
         ]
         ids, lengths = (np.concatenate([getattr(part, key) for part in parts]) for key in ("ids", "lengths"))
-        ids = ids.astype(np.min_scalar_type(len(tokenizer)))
-        found = Sentences.end_to_end(ids, lengths)
-        try:
-            _write(folder, found)
-        except (OSError, BabySSAError) as error:
-            if _read(folder, len(text)) is not None:
-                # Another process was quicker.
-                return found
-            say(f"warning: {folder}: {error}; the next training on this corpus will encode it again")
+        found = Sentences.end_to_end(ids.astype(np.min_scalar_type(ids.max(initial=0))), lengths)
+        if folder is not None:
+            _keep(folder, found)
     return found
+
+
+def _folder(corpus: Path, tokenizer) -> Path:
+    """Where the ids of a corpus are kept: a name made of all that they depend on."""
+    versions = (version("tokenizers"), version("transformers"), _FORMAT)
+    depends_on = " ".join((sha256(corpus), tokenizer_sha256(tokenizer), *versions))
+    return cache_folder() / "encoded" / hashlib.sha256(depends_on.encode()).hexdigest()[:32]
 
 
 def _read(folder: Path, count: int) -> Sentences | None:
@@ -117,6 +122,16 @@ def _read(folder: Path, count: int) -> Sentences | None:
     except (BabySSAError, OSError):
         return None
     return found if len(found) == count and found.lengths.sum() == len(found.ids) else None
+
+
+def _keep(folder: Path, sentences: Sentences) -> None:
+    try:
+        _write(folder, sentences)
+    except (OSError, BabySSAError) as error:
+        # Another process may have been quicker.
+        if _read(folder, len(sentences)) is None:
+            why = getattr(error, "what", None) or getattr(error, "strerror", None) or error
+            say(f"warning: {folder}: {why}; the next training on this corpus will encode it again")
 
 
 def _write(folder: Path, sentences: Sentences) -> None:

@@ -55,7 +55,7 @@ def mask_sentences(
     Parameters
     ----------
     ids : array of int, (sentences, length)
-        Token ids, padded; each sentence has at least one token that is not special.
+        Token ids, padded. Of a sentence of special tokens alone nothing is selected.
     places : array of int, (sentences, length)
         The number of each token in the corpus.
     vocabulary, masking : Vocabulary, Masking
@@ -73,7 +73,7 @@ def mask_sentences(
     selectable = ~np.isin(ids, vocabulary.special)
     draw = _uniform(seed, 0, patterns[:, None], places)
     selected = selectable & (draw < masking.probability)
-    none = np.flatnonzero(~selected.any(axis=1))
+    none = np.flatnonzero(~selected.any(axis=1) & selectable.any(axis=1))
     selected[none, np.where(selectable[none], draw[none], 2.0).argmin(axis=1)] = True
 
     rows, columns = np.nonzero(selected)

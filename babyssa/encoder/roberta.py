@@ -117,10 +117,10 @@ def _embed(embeddings: nn.Module, input_ids: Tensor, tokens: _Grid, tied: bool) 
         hidden = nn.functional.embedding(input_ids, words.weight, words.padding_idx, sparse=True)
     else:
         hidden = words(input_ids)
-    # Token types are all 0. Positions are numbered from padding_idx + 1.
+    # Token types are all 0.
     hidden = hidden + embeddings.token_type_embeddings.weight[0]
-    first = embeddings.padding_idx + 1
-    hidden = hidden + embeddings.position_embeddings.weight[first : first + input_ids.shape[1]]
+    positions = embeddings.create_position_ids_from_input_ids(input_ids, embeddings.padding_idx)
+    hidden = hidden + embeddings.position_embeddings(positions)
     hidden = embeddings.LayerNorm(tokens.collect(hidden))
     return dropout(hidden, embeddings.dropout.p, embeddings.training)
 

@@ -61,10 +61,12 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
     text = read_corpus(settings.corpus)
     rows, held_out = split(text, settings.evaluation.held_out)
     tokenizer = _tokenizer(settings)
-    sentences = encode_corpus(text, tokenizer, corpus_file(settings.corpus)).select(rows)
+    vocabulary = Vocabulary.of(tokenizer)
+    sentences, dropped = _fitting(
+        encode_corpus(text, tokenizer, corpus_file(settings.corpus)), rows, vocabulary, settings
+    )
     # It is not needed any more, and may be large.
     del text
-    sentences, dropped = _fitting(sentences, settings)
     model = build_encoder(
         settings.size, tokenizer, variant=settings.variant, scoring=settings.scoring, seed=settings.seed
     )
@@ -78,9 +80,7 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
         "held_out_sentences": held_out,
         "training_tokens": int(sentences.lengths.sum()),
     }
-    dataset = MaskedSentences(
-        sentences, Vocabulary.of(tokenizer), settings.masking, tokenizer.pad_token_id, settings.seed
-    )
+    dataset = MaskedSentences(sentences, vocabulary, settings.masking, tokenizer.pad_token_id, settings.seed)
     batches = LengthBatches(
         sentences.lengths,
         settings.optimisation.batch_size,
@@ -132,16 +132,19 @@ def _tokenizer(settings: EncoderTraining):
     return tokenizer
 
 
-def _fitting(sentences: Sentences, settings: EncoderTraining) -> tuple[Sentences, int]:
-    """The sentences that fit the model, and how many do not."""
-    fitting = np.flatnonzero((sentences.lengths > 2) & (sentences.lengths <= settings.size.max_length))
-    if not len(fitting):
+def _fitting(
+    corpus: Sentences, rows: np.ndarray, vocabulary: Vocabulary, settings: EncoderTraining
+) -> tuple[Sentences, int]:
+    """Those of the sentences numbered `rows` that fit the model and have something to predict; how many do not."""
+    ordinary = np.add.reduceat(~np.isin(corpus.ids, vocabulary.special), corpus.starts)
+    fits = (ordinary[rows] > 0) & (corpus.lengths[rows] <= settings.size.max_length)
+    if not fits.any():
         raise DataError(
             f"no sentence has between 1 and {settings.size.max_length - 2} tokens",
             path=settings.corpus,
             remedy="check corpus and size.max_length",
         )
-    return sentences.select(fitting), len(sentences) - len(fitting)
+    return corpus.select(rows[fits]), int((~fits).sum())
 
 
 def _measurement(

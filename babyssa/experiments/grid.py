@@ -26,6 +26,7 @@ from babyssa.probing.scorers import METHODS
 from babyssa.processes import refuse_several
 from babyssa.training.run import TrainingRun
 from babyssa.training.run_folder import (
+    DRAWS,
     PROBE,
     is_finished,
     plain,
@@ -149,7 +150,11 @@ def sweep(
         loaded_tokenizer.model_max_length = settings.size.max_length
         untrained = build_encoder(settings.size, loaded_tokenizer)
         check_suite(as_loaded((untrained, loaded_tokenizer)), suite, probing.method)
-        facts = {"corpus_sha256": corpus, "tokenizer_sha256": tokenizer_sha256(loaded_tokenizer)}
+        facts = {
+            "corpus_sha256": corpus,
+            "tokenizer_sha256": tokenizer_sha256(loaded_tokenizer),
+            "draws": DRAWS,
+        }
         for cell in cells:
             if is_finished(cell.folder) and not _is_damaged(cell.folder):
                 _refuse_another_run(_cell_settings(settings, cell, tokenizer), facts, cell.folder)
@@ -232,7 +237,7 @@ def _is_damaged(folder: Path) -> bool:
     return False
 
 
-def _refuse_another_run(settings: EncoderTraining, facts: dict[str, str], folder: Path) -> None:
+def _refuse_another_run(settings: EncoderTraining, facts: dict[str, str | int], folder: Path) -> None:
     """Raise OutputExistsError unless the finished run in `folder` is what `settings` would train."""
     wanted = {key: value for key, value in plain(settings).items() if key != _EVALUATION}
     wanted |= {

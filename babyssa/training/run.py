@@ -24,6 +24,7 @@ from babyssa.training.resume import ResumePoints, find_resume_point, own_tensors
 from babyssa.training.run_folder import (
     CHECKPOINTS,
     CONFIG,
+    DRAWS,
     NOT_COMPARED,
     RESUME,
     finish_run,
@@ -151,6 +152,7 @@ def run_training(
     parameters = sum(parameter.numel() for parameter in model.parameters())
     facts = {
         **(facts or {}),
+        "draws": DRAWS,
         "parameters": parameters,
         "initial_weights_sha256": common_weights_sha256(model),
         "device": device_name(),

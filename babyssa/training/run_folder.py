@@ -42,6 +42,10 @@ RESUME = "resume"
 PROBE = "probe"
 PROBE_FILES = (f"{PROBE}/summary.json", f"{PROBE}/pairs.csv", f"{PROBE}/{CHECKSUMS}")
 
+# How masks, the order of batches and dropout are drawn from a seed; raised by a version that draws them otherwise,
+# so that a run is not gone on with, nor compared with, as if they were the same.
+DRAWS = 2
+
 # What config.yaml holds besides the settings themselves.
 PROVENANCE = ("kind", "facts", "versions")
 

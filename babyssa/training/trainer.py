@@ -8,7 +8,8 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,9 @@ def training_arguments(
 class BatchTrainer(Trainer):
     """Trainer over ready-made batches, with a loss of its own.
 
+    Of several processes, each computes its share of every batch. The loss of each is the mean over the whole
+    batch, and the gradients that they end with are those of that mean.
+
     Parameters
     ----------
     model : PreTrainedModel
@@ -97,8 +101,6 @@ class BatchTrainer(Trainer):
     predictions : callable
         A batch to the number of predictions that its loss is the mean over.
 
-    Of several processes, each computes its share of every batch. The loss of each is the mean over the whole
-    batch, and the gradients that they end with are those of that mean.
     """
 
     def __init__(
@@ -176,6 +178,9 @@ class BatchTrainer(Trainer):
 
         As torch.nn.utils.clip_grad_norm_, but the fused optimiser scales them while it reads them.
         """
+        if self.args.device.type not in ("cpu", "cuda"):
+            # Elsewhere it does not.
+            return super()._clip_grad_norm(model)
         parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
         norm = get_total_norm([p.grad for p in parameters if p.grad is not None], foreach=True)
         self.optimizer.optimizer.grad_scale = ((norm + 1e-6) / self.args.max_grad_norm).clamp(min=1.0)
@@ -333,7 +338,8 @@ class LearningCurve(TrainerCallback):
     def measure_now(self, model: nn.Module, step: int) -> dict[str, float]:
         """Measure the model as it is after `step` steps."""
         started = time.monotonic()
-        measured = self.measure(model)
+        with _own_forward(model):
+            measured = self.measure(model)
         for what, value in measured.items():
             if not math.isfinite(value):
                 raise not_finite(self.log.trainer, what, value, step)
@@ -350,6 +356,17 @@ class LearningCurve(TrainerCallback):
     def on_step_end(self, args, state, control, model, **kwargs):
         if self.every and state.global_step % self.every == 0 and state.global_step < state.max_steps:
             self.measure_now(model, state.global_step)
+
+
+@contextmanager
+def _own_forward(model: nn.Module) -> Iterator[None]:
+    """Take off for the block what accelerate puts around a model's forward pass to train it in bfloat16."""
+    wrapped = vars(model).pop("forward", None)
+    try:
+        yield
+    finally:
+        if wrapped is not None:
+            model.forward = wrapped
 
 
 class Checkpoints(TrainerCallback):

@@ -82,11 +82,24 @@ def test_a_cache_that_cannot_be_written_costs_a_warning(corpus, tokenizer, own_c
 
 def test_nothing_half_written_is_left(corpus, tokenizer, own_cache, monkeypatch):
     def full(path, *_):
+        path.write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(encoded.np, "save", full)
     encode_corpus(read_corpus(corpus), tokenizer, corpus)
-    assert [path for path in own_cache.rglob("*") if path.is_file()] == []
+    assert [path.name for path in own_cache.rglob("*")] == ["encoded"]
+
+
+def test_a_user_without_a_home_gets_a_warning(corpus, tokenizer, monkeypatch, capsys):
+    def none():
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("BABYSSA_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pathlib.Path.home", none)
+    text = read_corpus(corpus)
+    assert as_lists(encode_corpus(text, tokenizer, corpus)) == encode_sentences(tokenizer, text)
+    assert "set BABYSSA_CACHE" in capsys.readouterr().err
 
 
 def test_selected_sentences_share_the_ids():

@@ -82,6 +82,21 @@ def test_a_sentence_is_masked_by_seed_pattern_and_place_alone(some_sentences):
     assert (corrupted[0, :6] == first[1][7, :6]).all() and (selected[2] == first[2][3]).all()
 
 
+def test_of_special_tokens_alone_nothing_is_selected():
+    ids = np.array([[BOS, UNK, UNK, EOS], [BOS, 9, UNK, EOS]])
+    _, selected = mask_sentences(
+        ids, np.arange(8).reshape(2, 4), VOCABULARY, Masking(), seed=0, patterns=np.zeros(2, dtype=int)
+    )
+    assert selected.tolist() == [[False] * 4, [False, True, False, False]]
+
+
+def test_masks_are_those_of_earlier_runs(some_sentences):
+    # Where this changes on purpose, DRAWS in babyssa/training/run_folder.py goes up.
+    _, corrupted, selected = masked(some_sentences([6] * 3), Masking(random=0.3), seed=7, pattern=4)
+    assert [np.flatnonzero(row).tolist() for row in selected] == [[6], [3], [2]]
+    assert corrupted[selected].tolist() == [142, 78, 145]
+
+
 def test_the_random_numbers_are_those_of_split_mix():
     # The first outputs of the published generator, started from 0.
     outputs = split_mix(np.arange(1, 4, dtype=np.uint64))

@@ -59,6 +59,16 @@ def test_rows_of_which_nothing_or_everything_is_asked(tokenizer):
     assert_as_stock(model, ids, mask, torch.arange(7, 14))
 
 
+def test_a_padding_id_that_is_a_word_takes_no_position_as_in_the_whole_model():
+    config = RobertaConfig(
+        vocab_size=50, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
+        max_position_embeddings=30, pad_token_id=9,
+    )  # fmt: skip
+    model = RobertaForMaskedLM(config).double().eval()
+    ids = torch.tensor([[3, 9, 7, 8, 4], [3, 5, 6, 9, 4]])
+    assert_as_stock(model, ids, None, torch.arange(10))
+
+
 def test_an_untied_head_works(tokenizer):
     config = RobertaConfig(
         vocab_size=50, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,

@@ -197,6 +197,14 @@ def test_another_corpus_is_refused(settings, killed_at, tmp_path):
         train_encoder(dataclasses.replace(settings, corpus=other))
 
 
+def test_a_run_of_a_version_that_drew_other_masks_is_refused(settings, killed_at):
+    killed_at(7)
+    config = settings.out / "config.yaml"
+    config.write_text("".join(line for line in config.open() if "draws:" not in line))
+    with pytest.raises(OutputExistsError, match="facts.draws None, not 2"):
+        train_encoder(settings)
+
+
 def test_the_log_has_every_step_once(settings, killed_at):
     killed_at(settings, 13)
     killed_at(settings, 7)

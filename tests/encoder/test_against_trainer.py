@@ -1,0 +1,62 @@
+"""Training is that of transformers' own Trainer on the same batches: what is left out changes no result."""
+
+import pytest
+import torch
+from torch.utils.data import IterableDataset
+from transformers import PrinterCallback, RobertaForMaskedLM, Trainer
+
+from babyssa.encoder import EncoderSize, LengthBatches, MaskedSentences, Masking, Vocabulary, build_encoder
+from babyssa.encoder.model import masked_lm_loss
+from babyssa.training.config import Optimisation
+from babyssa.training.trainer import BatchTrainer, training_arguments
+
+SIZE = EncoderSize(layers=2, heads=4, hidden_size=32, feed_forward_size=48, max_length=40, dropout=0.0)
+STEPS = 40
+
+
+class Padded(IterableDataset):
+    """The same batches as transformers' models take them: padded, with a label of -100 where none is predicted."""
+
+    def __init__(self, data, batches):
+        self.data = data
+        self.batches = batches
+
+    def __iter__(self):
+        for items in self.batches:
+            batch = self.data.__getitems__(items)
+            labels = torch.full_like(batch["input_ids"], -100)
+            labels.view(-1)[batch["positions"]] = batch["labels"]
+            mask = batch.get("attention_mask", torch.ones_like(labels))
+            yield {"input_ids": batch["input_ids"], "attention_mask": mask, "labels": labels}
+
+
+def losses_of(trainer):
+    trainer.remove_callback(PrinterCallback)
+    trainer.train()
+    return [(line["loss"], line["grad_norm"]) for line in trainer.state.log_history if "loss" in line]
+
+
+def test_losses_gradients_and_weights_are_those_of_trainer_with_the_whole_model(
+    tokenizer, some_sentences, tmp_path
+):
+    data = MaskedSentences(some_sentences([3, 9, 5, 17] * 30), Vocabulary.of(tokenizer), Masking(), 1, seed=0)
+    batches = LengthBatches(data.sentences.lengths, 7, 10, "shuffled", seed=0)
+    optimisation = Optimisation(
+        batch_size=7, steps=STEPS, log_every=1, learning_rate=3e-3, weight_decay=0.01, precision="float32"
+    )
+    arguments = training_arguments(optimisation, tmp_path, 0, len(batches))
+    ours = build_encoder(SIZE, tokenizer)
+    stock = RobertaForMaskedLM(ours.config)
+    stock.load_state_dict(ours.state_dict())
+    stock.set_attn_implementation("eager")
+    # One of its rows is a batch already.
+    theirs = training_arguments(optimisation, tmp_path, 0, len(batches))
+    theirs.per_device_train_batch_size = 1
+    expected = losses_of(Trainer(stock, theirs, train_dataset=Padded(data, batches), data_collator=lambda b: b[0]))
+    count = lambda batch: batch["labels"].numel()  # noqa: E731
+    found = losses_of(BatchTrainer(ours, arguments, data, batches, masked_lm_loss, count))
+    assert len(found) == STEPS and found[-1][0] < found[0][0] - 0.3
+    for step in range(STEPS):
+        assert found[step] == pytest.approx(expected[step], rel=1e-4), step
+    for name, value in stock.state_dict().items():
+        assert torch.allclose(ours.state_dict()[name], value, atol=1e-4), name
