@@ -201,7 +201,7 @@ def test_a_run_of_a_version_that_drew_other_masks_is_refused(settings, killed_at
     killed_at(settings, 7)
     config = settings.out / "config.yaml"
     config.write_text("".join(line for line in config.open() if "draws:" not in line))
-    with pytest.raises(OutputExistsError, match="facts.draws None, not 2"):
+    with pytest.raises(OutputExistsError, match=r"facts\.draws None, not 2"):
         train_encoder(settings)
 
 
