@@ -120,6 +120,7 @@ def _read(folder: Path, count: int) -> Sentences | None:
             return None
         found = Sentences.end_to_end(np.load(folder / _IDS, mmap_mode="r"), np.load(folder / _LENGTHS))
     except (BabySSAError, OSError):
+        say(f"{folder}: is damaged; encoding the corpus again")
         return None
     return found if len(found) == count and found.lengths.sum() == len(found.ids) else None
 

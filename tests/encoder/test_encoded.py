@@ -58,7 +58,7 @@ def test_another_tokenizer_or_corpus_is_encoded_anew(corpus, tokenizer, calls, t
 
 @pytest.mark.parametrize("file", ["ids.npy", "lengths.npy", "checksums.json"])
 @pytest.mark.parametrize("damage", ["cut", "gone", "other"])
-def test_a_damaged_cache_is_made_again(file, damage, corpus, tokenizer, own_cache, calls):
+def test_a_damaged_cache_is_made_again(file, damage, corpus, tokenizer, own_cache, calls, capsys):
     text = read_corpus(corpus)
     encode_corpus(text, tokenizer, corpus)
     (path,) = own_cache.rglob(file)
@@ -69,6 +69,8 @@ def test_a_damaged_cache_is_made_again(file, damage, corpus, tokenizer, own_cach
         path.write_bytes(content[:-3] if damage == "cut" else content[:-3] + b"x}\n")
     assert as_lists(encode_corpus(text, tokenizer, corpus)) == encode_sentences(tokenizer, text)
     assert calls == [120, 120]
+    # Without its checksums a folder is not known to have been finished.
+    assert ("is damaged" in capsys.readouterr().err) == ((file, damage) != ("checksums.json", "gone"))
     encode_corpus(text, tokenizer, corpus)
     assert calls == [120, 120]
 
