@@ -20,6 +20,7 @@ import pytest
 from safetensors.numpy import load_file
 
 import babyssa
+from babyssa import processes
 from babyssa.decoder import DecoderEvaluation, DecoderSize, DecoderTraining, train_decoder
 from babyssa.encoder import EncoderTraining, train_encoder
 from babyssa.encoder.config import EncoderSize, Evaluation, Masking
@@ -37,6 +38,8 @@ OPTIMISATION = Optimisation(steps=12, log_every=1, learning_rate=0.01)
 # Relative, and absolute; seen are 2.3e-7 and 2.4e-6.
 LOSS_TOLERANCE = 1e-6
 WEIGHT_TOLERANCE = 1e-5
+# What torchrun tells the second of two processes.
+LAUNCHED = {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}
 
 
 @pytest.fixture(autouse=True)
@@ -226,14 +229,25 @@ def wait_until(true, launcher):
 
 
 def test_what_trains_many_models_runs_in_one_process(settings, tmp_path, monkeypatch):
-    monkeypatch.setenv("RANK", "1")
-    monkeypatch.setenv("WORLD_SIZE", "2")
+    for name, value in LAUNCHED.items():
+        monkeypatch.setenv(name, value)
     run = settings(tmp_path)["odd batches"]
     with pytest.raises(ConfigError, match="a sweep runs in one process, not 2"):
         sweep(run, ["softmax"], [0])
     with pytest.raises(ConfigError, match="the demo runs in one process, not 2"):
         run_demo(tmp_path / "demo", run)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("missing", ["RANK", "MASTER_ADDR"])
+def test_a_launch_that_is_not_complete_is_refused_with_what_is_missing(settings, tmp_path, monkeypatch, missing):
+    for name, value in LAUNCHED.items():
+        if name != missing:
+            monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigError, match=f"WORLD_SIZE is 2, but these are not set: {missing};"):
+        train_encoder(settings(tmp_path)["odd batches"])
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert processes.number_of_processes() == 1 and processes.is_main()
 
 
 def test_what_is_refused_is_refused_once(together):
