@@ -318,6 +318,12 @@ def _usage_error(error: Exception, parser, name: str, recipe: Recipe, words: lis
         expected = re.findall(r"Expected an? ([\w.\[\]', -]+?)(?=\.? (?:-|Got|Given)|$)", message)
         got = re.search(r"(?:Got|Given) value: (.*)$", message)
         if expected and got:
-            kinds = " or ".join(dict.fromkeys(kind.replace("NoneType", "null") for kind in expected))
+            kinds = " or ".join(dict.fromkeys(_readable(kind) for kind in expected))
             message = f"{invalid.group(1)} is {got.group(1)!r}, expected {kinds}"
     return ConfigError(f"{name}: {message}", path=place[0], line=place[1], remedy=f"see 'babyssa {name} --help'")
+
+
+def _readable(kind: str) -> str:
+    """A type as jsonargparse writes it, in words."""
+    choices = re.fullmatch(r"Literal\[(.*)\]", kind)
+    return " or ".join(re.findall(r"'([^']*)'", choices.group(1))) if choices else kind.replace("NoneType", "null")

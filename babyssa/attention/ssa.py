@@ -89,24 +89,23 @@ _PIECE = {"cpu": 2**18}
 
 
 class _SSAWeights(torch.autograd.Function):
-    """softmax(t(x) + bias) over the keys, a piece at a time, so that what stands between x and the weights
-    w is never written to memory. Keeps x and w for the backward pass, in which, with g = dL/dw,
-
-        dL/dt = w (g - sum w g),    dL/dx = dL/dt n b / (1 + b|x|),
-        dL/dn = sum dL/dt t / n,    dL/db = sum dL/dx x / b.
+    """softmax(t(x) + bias) over the keys. Where x is large, a piece at a time: what stands between x and
+    the weights w is never written to memory. Keeps x and w for the backward pass.
     """
 
     @staticmethod
     def forward(ctx, x: Tensor, bias: Tensor | None, n: Tensor, b: Tensor) -> Tensor:
         """x (batch, heads, query, key); bias broadcasts to it; n and b (1, heads, 1, 1)."""
-        w = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-        if bias is not None:
-            bias = bias.expand(x.shape)
-        for piece in _pieces(x):
-            t = _log_map(x[piece], b[:, piece[1]]).mul_(n[:, piece[1]])
+        if _is_one_piece(x):
+            w = _weights(x, bias, n, b)
+        else:
+            w = torch.empty(x.shape, dtype=x.dtype, device=x.device)
             if bias is not None:
-                t += bias[piece]
-            torch.softmax(t, dim=-1, out=w[piece])
+                bias = bias.expand(x.shape)
+            for piece in _pieces(x):
+                heads = piece[1]
+                own_bias = None if bias is None else bias[piece]
+                w[piece] = _weights(x[piece], own_bias, n[:, heads], b[:, heads])
         ctx.save_for_backward(x, w, n, b)
         return w
 
@@ -115,36 +114,58 @@ class _SSAWeights(torch.autograd.Function):
     def backward(ctx, gradient: Tensor):
         x, w, n, b = ctx.saved_tensors
         needs_x, _, needs_n, needs_b = ctx.needs_input_grad
-        for_x = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-        for_n = torch.zeros_like(n) if needs_n else None
-        for_b = torch.zeros_like(b) if needs_b else None
-        for piece in _pieces(x):
-            heads = piece[1]
-            for_t = torch._softmax_backward_data(gradient[piece], w[piece], -1, x.dtype)
-            if needs_n:
-                for_n[:, heads] += _head_sums(_log_map(x[piece], b[:, heads]).mul_(for_t))
-            slope = x[piece].abs().mul_(b[:, heads]).add_(1).reciprocal_().mul_(for_t)
-            if needs_b:
-                for_b[:, heads] += _head_sums(slope * x[piece]) * n[:, heads]
-            torch.mul(slope, (n * b)[:, heads], out=for_x[piece])
+        if _is_one_piece(x):
+            for_x, for_n, for_b = _gradients(gradient, x, w, n, b, needs_n, needs_b)
+        else:
+            for_x = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+            for_n = torch.zeros_like(n) if needs_n else None
+            for_b = torch.zeros_like(b) if needs_b else None
+            for piece in _pieces(x):
+                heads = piece[1]
+                own = (tensor[piece] for tensor in (gradient, x, w))
+                for_x[piece], own_n, own_b = _gradients(*own, n[:, heads], b[:, heads], needs_n, needs_b)
+                if needs_n:
+                    for_n[:, heads] += own_n
+                if needs_b:
+                    for_b[:, heads] += own_b
         return for_x if needs_x else None, None, for_n, for_b
 
 
-def _log_map(x: Tensor, b: Tensor) -> Tensor:
-    """sgn(x) log(1 + b|x|)."""
-    return x.abs().mul_(b).log1p_().copysign_(x)
+def _weights(x: Tensor, bias: Tensor | None, n: Tensor, b: Tensor) -> Tensor:
+    t = x.abs().mul_(b).log1p_().copysign_(x)
+    return torch.softmax(t.mul_(n) if bias is None else torch.addcmul(bias, t, n), dim=-1)
+
+
+def _gradients(
+    gradient: Tensor, x: Tensor, w: Tensor, n: Tensor, b: Tensor, needs_n: bool, needs_b: bool
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Those of x, n and b: with g = dL/dw,
+
+    dL/dt = w (g - sum w g),    dL/dx = dL/dt n b / (1 + b|x|),
+    dL/dn = sum dL/dt t / n,    dL/db = sum dL/dx x / b.
+    """
+    for_t = torch._softmax_backward_data(gradient, w, -1, x.dtype)
+    scaled = x.abs().mul_(b)
+    for_n = _head_sums(scaled.log1p().copysign_(x).mul_(for_t)) if needs_n else None
+    slope = scaled.add_(1).reciprocal_().mul_(for_t)
+    for_b = _head_sums(slope * x).mul_(n) if needs_b else None
+    return slope.mul_(n * b), for_n, for_b
 
 
 def _head_sums(x: Tensor) -> Tensor:
     return x.sum(dim=(0, 2, 3), keepdim=True)
 
 
+def _is_one_piece(x: Tensor) -> bool:
+    return x.numel() <= _PIECE.get(x.device.type, x.numel())
+
+
 def _pieces(x: Tensor) -> Iterator[tuple[slice, slice, slice]]:
-    """Contiguous parts of (batch, heads, query, key): some sequences, or some queries of one head."""
+    """Contiguous parts of a large (batch, heads, query, key): some sequences, or some queries of one head."""
     batch, heads, queries, keys = x.shape
     size = _PIECE.get(x.device.type, x.numel())
     if heads * queries * keys <= size:
-        step = size // max(heads * queries * keys, 1)
+        step = size // (heads * queries * keys)
         for i in range(0, batch, step):
             yield slice(i, i + step), slice(None), slice(None)
         return

@@ -79,7 +79,7 @@ def test_probe_refuses_to_overwrite_before_it_loads_anything(run_babyssa, suite,
         (["--order", "bad-first", "--paradigms", "agreement_number"], 2, "did you mean 'agreement-number'"),
         (["--order", "bad-first", "--columns", "good"], 2, "good=NAME"),
         (["--order", "bad-first", "--limit", "0"], 2, "at least 1"),
-        (["--order", "bad-first", "--precision", "float16"], 2, "expected Literal['float32', 'bfloat16']"),
+        (["--order", "bad-first", "--precision", "float16"], 2, "is 'float16', expected float32 or bfloat16"),
         (["--ordre", "bad-first"], 2, "did you mean 'order'"),
     ],
 )
