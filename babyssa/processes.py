@@ -63,6 +63,12 @@ def refuse_several(what: str) -> None:
         )
 
 
+def forget_launcher() -> None:
+    """Let this process be one that no launcher started."""
+    for name in _TOLD:
+        os.environ.pop(name, None)
+
+
 @contextmanager
 def joined() -> Iterator[None]:
     """Connect the processes that were started together for the time of the block.

@@ -91,6 +91,7 @@ def sweep(
     suite_order: Literal["bad-first", "good-first"] | None = None,
     method: str = "pll",
     limit: int | None = None,
+    jobs: int = 1,
 ) -> None:
     """Train and probe every variant under every seed, and compare them.
 
@@ -112,16 +113,18 @@ def sweep(
         scoring method: pll, pll-word-l2r or holistic
     limit
         only so many pairs of each paradigm
+    jobs
+        cells at a time, each in a process of its own with its share of the CPU's cores
 
     Examples
     --------
-    babyssa sweep --config small --corpus corpus/ --variants softmax ssa-1.5 --seeds 0 1 2 --out runs
+    babyssa sweep --config small --corpus corpus/ --variants softmax ssa-1.5 --seeds 0 1 2 --out runs --jobs 2
     babyssa sweep --config small --corpus corpus/ --variants softmax ssa --seeds 0 --out runs \
         --suite zorro/ --suite-order bad-first
     """
     from babyssa.experiments.grid import Probing, sweep
 
-    cells, comparison = sweep(settings, variants, seeds, Probing(suite, suite_order, method, limit))
+    cells, comparison = sweep(settings, variants, seeds, Probing(suite, suite_order, method, limit), jobs=jobs)
     print(comparison.to_markdown())
     failed = sum(cell.failure is not None for cell in cells)
     if failed:

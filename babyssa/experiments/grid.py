@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -18,6 +19,7 @@ from babyssa.encoder.config import EncoderTraining
 from babyssa.encoder.model import build_encoder
 from babyssa.encoder.training import corpus_file, train_encoder
 from babyssa.errors import BabySSAError, ConfigError, Stopped, describe, nearest
+from babyssa.experiments.jobs import at_once
 from babyssa.files import read_json, sha256, write_json
 from babyssa.locks import locked
 from babyssa.probing import Suite, as_loaded, check_suite, compare, load_model, load_suite, probe, weights_sha256
@@ -81,7 +83,12 @@ class Cell:
 
 
 def sweep(
-    settings: EncoderTraining, variants: Sequence[str], seeds: Sequence[int], probing: Probing | None = None
+    settings: EncoderTraining,
+    variants: Sequence[str],
+    seeds: Sequence[int],
+    probing: Probing | None = None,
+    *,
+    jobs: int = 1,
 ) -> tuple[list[Cell], Comparison]:
     """Train and probe every variant under every seed, and compare them.
 
@@ -100,6 +107,10 @@ def sweep(
         Seeds.
     probing : Probing
         What the models are probed with.
+    jobs : int
+        Cells at a time. More than one are trained in processes of their own, each with its share of torch's
+        threads, which start as multiprocessing's "spawn" does: a script that calls this needs
+        ``if __name__ == "__main__":``.
 
     Returns
     -------
@@ -128,6 +139,8 @@ def sweep(
             raise ConfigError(f"a sweep does not take {key}", remedy="it has --variants and --seeds")
     if min(seeds) < 0:
         raise ConfigError(f"seed is {min(seeds)}", remedy="it is at least 0")
+    if jobs < 1:
+        raise ConfigError(f"jobs is {jobs}", remedy="it is at least 1")
     check_devices()
     for variant in variants:
         scoring_config(variant)
@@ -159,10 +172,14 @@ def sweep(
             if is_finished(cell.folder) and not _is_damaged(cell.folder):
                 _refuse_another_run(_cell_settings(settings, cell, tokenizer), facts, cell.folder)
                 _refuse_another_probe(cell.folder, suite, probing)
-        done = []
-        for number, cell in enumerate(cells, start=1):
-            say(f"{number}/{len(cells)}: {cell.folder}")
-            done.append(_run_cell(cell, _cell_settings(settings, cell, tokenizer), suite, probing))
+        own_settings = [_cell_settings(settings, cell, tokenizer) for cell in cells]
+        if jobs == 1:
+            done = []
+            for number, (cell, own) in enumerate(zip(cells, own_settings, strict=True), start=1):
+                say(f"{number}/{len(cells)}: {cell.folder}")
+                done.append(_run_cell(cell, own, suite, probing))
+        else:
+            done = _run_at_once(cells, own_settings, suite, probing, jobs)
         return done, _compare(done, settings.out)
 
 
@@ -225,6 +242,28 @@ def _run_cell(cell: Cell, settings: EncoderTraining, suite: Suite, probing: Prob
         say(f"  failed: {failure}")
         return dataclasses.replace(cell, run=run, failure=failure)
     return dataclasses.replace(cell, run=run)
+
+
+def _run_at_once(
+    cells: list[Cell], settings: list[EncoderTraining], suite: Suite, probing: Probing, jobs: int
+) -> list[Cell]:
+    """As :func:`_run_cell` of each cell with its settings, several of them at a time."""
+    jobs = min(jobs, len(cells))
+    say(f"{len(cells)} cells, {jobs} at a time")
+    calls = {
+        cell.folder.name: partial(_run_stoppable_cell, cell, own, suite, probing)
+        for cell, own in zip(cells, settings, strict=True)
+    }
+    done = []
+    for cell, outcome in zip(cells, at_once(calls, jobs).values(), strict=True):
+        failed = isinstance(outcome, BabySSAError)
+        done.append(dataclasses.replace(cell, failure=describe(outcome)) if failed else outcome)
+    return done
+
+
+def _run_stoppable_cell(cell: Cell, settings: EncoderTraining, suite: Suite, probing: Probing) -> Cell:
+    with stopped_at_once("the cell", cell.folder, "the same command goes on from there"):
+        return _run_cell(cell, settings, suite, probing)
 
 
 def _is_damaged(folder: Path) -> bool:

@@ -42,6 +42,7 @@ from babyssa.training.trainer import (
     LearningCurve,
     Loss,
     Measure,
+    MemoryTrimmer,
     Predictions,
     RunLog,
     device_name,
@@ -180,6 +181,7 @@ def run_training(
             log = RunLog(trainer, out)
             curve = LearningCurve(log, measure, measure_every)
             trainer.add_callback(log)
+            trainer.add_callback(MemoryTrimmer())
             if processes.is_main():
                 trainer.add_callback(curve)
                 trainer.add_callback(Checkpoints(trainer, out, tokenizer, settings.optimisation.checkpoint_every))
