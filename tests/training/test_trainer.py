@@ -1,4 +1,7 @@
-"""BatchTrainer: the optimiser's steps are those of torch's clipping and AdamW."""
+"""BatchTrainer: the optimiser's steps are those of torch's clipping and AdamW; MemoryTrimmer."""
+
+import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -6,8 +9,9 @@ from torch import nn
 from torch.utils.data import Dataset
 from transformers import PreTrainedConfig, PreTrainedModel
 
+from babyssa.training import trainer as training
 from babyssa.training.config import Optimisation
-from babyssa.training.trainer import BatchTrainer, training_arguments
+from babyssa.training.trainer import BatchTrainer, MemoryTrimmer, training_arguments
 
 
 class Regression(PreTrainedModel):
@@ -64,3 +68,23 @@ def test_steps_are_those_of_torchs_clipping_and_adamw(limit, accumulation, tmp_p
     assert logged == pytest.approx(norms, rel=1e-4) and (limit == 1e6) == (max(norms) < (limit or 0))
     for name, value in expected.state_dict().items():
         assert torch.allclose(model.state_dict()[name], value, atol=1e-5), name
+
+
+def resident() -> float:
+    """MB of memory that this process holds."""
+    return int(re.search(r"VmRSS:\s+(\d+) kB", Path("/proc/self/status").read_text())[1]) / 2**10
+
+
+def test_the_holes_of_the_heap_are_given_back(monkeypatch):
+    trimmer = MemoryTrimmer()
+    if trimmer._trim is None or not Path("/proc/self/status").exists():
+        pytest.skip("needs glibc and Linux")
+    blocks = [torch.ones(16_000) for _ in range(4000)]
+    kept = blocks[::50] + blocks[-1:]
+    del blocks
+    before = resident()
+    trimmer.on_step_end(None, None, None)
+    assert resident() > before - 20, "not a minute has passed"
+    monkeypatch.setattr(training, "_SECONDS_BETWEEN_TRIMS", 0)
+    trimmer.on_step_end(None, None, None)
+    assert resident() < before - 150 and all(block.sum() == 16_000 for block in kept)
