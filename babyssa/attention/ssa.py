@@ -163,7 +163,7 @@ def _is_one_piece(x: Tensor) -> bool:
 def _pieces(x: Tensor) -> Iterator[tuple[slice, slice, slice]]:
     """Contiguous parts of a large (batch, heads, query, key): some sequences, or some queries of one head."""
     batch, heads, queries, keys = x.shape
-    size = _PIECE.get(x.device.type, x.numel())
+    size = _PIECE[x.device.type]
     if heads * queries * keys <= size:
         step = size // (heads * queries * keys)
         for i in range(0, batch, step):

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Literal
 from babyssa.attention import scoring_changes, scoring_config, scoring_settings
 from babyssa.checksums import verify_checksums
 from babyssa.console import say
-from babyssa.data import load_tokenizer, tokenizer_sha256, train_tokenizer
+from babyssa.data import load_tokenizer, read_corpus, tokenizer_sha256, train_tokenizer
 from babyssa.encoder.config import EncoderTraining
+from babyssa.encoder.encoded import encode_corpus
 from babyssa.encoder.model import build_encoder
 from babyssa.encoder.training import corpus_file, train_encoder
 from babyssa.errors import BabySSAError, ConfigError, Stopped, describe, nearest
-from babyssa.experiments.jobs import at_once
+from babyssa.experiments.jobs import at_once, refuse_in_a_job
 from babyssa.files import read_json, sha256, write_json
 from babyssa.locks import locked
 from babyssa.probing import Suite, as_loaded, check_suite, compare, load_model, load_suite, probe, weights_sha256
@@ -131,6 +132,7 @@ def sweep(
         If so many cells failed that there is nothing to compare.
     """
     refuse_several("a sweep")
+    refuse_in_a_job("a sweep")
     probing = probing or Probing()
     if not variants or not seeds:
         raise ConfigError("nothing to sweep over", remedy="give at least one variant and one seed")
@@ -179,6 +181,8 @@ def sweep(
                 say(f"{number}/{len(cells)}: {cell.folder}")
                 done.append(_run_cell(cell, own, suite, probing))
         else:
+            # Or each of the first ones would do so.
+            encode_corpus(read_corpus(settings.corpus), loaded_tokenizer, corpus_file(settings.corpus))
             done = _run_at_once(cells, own_settings, suite, probing, jobs)
         return done, _compare(done, settings.out)
 

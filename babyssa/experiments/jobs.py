@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import ForkingPickler
 from typing import Generic, TypeVar
 
 import torch
 
 from babyssa.console import say
-from babyssa.errors import BabySSAError, Stopped, describe
+from babyssa.errors import BabySSAError, ConfigError, Stopped, describe
 from babyssa.processes import forget_launcher
 
 T = TypeVar("T")
 
 # A forked process would inherit the threads of torch in a state in which they cannot be used.
 _CONTEXT = multiprocessing.get_context("spawn")
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def refuse_in_a_job(what: str) -> None:
+    """Raise ConfigError in a job's process that runs the script anew, to know its definitions, and comes here."""
+    # As multiprocessing itself looks for it.
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise ConfigError(
+            f"the process of a job came to start {what}",
+            remedy='put what your script does under: if __name__ == "__main__":',
+        )
 
 
 def at_once(calls: Mapping[str, Callable[[], T]], jobs: int) -> dict[str, T | BabySSAError]:
@@ -54,6 +68,7 @@ def at_once(calls: Mapping[str, Callable[[], T]], jobs: int) -> dict[str, T | Ba
         while waiting or running:
             while waiting and len(running) < jobs:
                 name, call = waiting.pop(0)
+                say(f"{len(calls) - len(waiting)}/{len(calls)}: {name}")
                 running.append(_Job(name, call, threads))
                 running[-1].start()
             finished = wait([job.result for job in running])
@@ -72,41 +87,56 @@ class _Job(Generic[T]):
 
     def __init__(self, name: str, call: Callable[[], T], threads: int):
         self.name = name
-        self.result, self._result_there = _CONTEXT.Pipe(duplex=False)
-        self._said, self._said_there = _CONTEXT.Pipe(duplex=False)
-        self._process = _CONTEXT.Process(
-            target=_work,
-            args=(call, threads, self._result_there, self._said_there),
-            name=name,
-            # It is ended with this process at the latest.
-            daemon=True,
-        )
-        self._speaker = threading.Thread(target=self._say, daemon=True)
+        self._call = ForkingPickler.dumps(call)
+        calls, self._calls = _CONTEXT.Pipe(duplex=False)
+        self.result, result = _CONTEXT.Pipe(duplex=False)
+        self._said, said = _CONTEXT.Pipe(duplex=False)
+        self._there = (calls, result, said)
+        # As a daemon, it is ended with this process at the latest.
+        self._process = _CONTEXT.Process(target=_work, args=(*self._there, threads), name=name, daemon=True)
+        self._speaker = threading.Thread(target=self._converse, daemon=True)
 
     def start(self) -> None:
-        self._process.start()
-        # Without our copies of its ends, both pipes end with the process.
-        self._result_there.close()
-        self._said_there.close()
+        # Until it is in a group of its own, a signal to ours would reach it too.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        # Without our copies of its ends, all pipes end with the process.
+        for end in self._there:
+            end.close()
         self._speaker.start()
 
-    def _say(self) -> None:
-        with open(self._said.fileno(), encoding="utf-8", errors="replace", closefd=False) as lines:
-            for line in lines:
-                say(f"{self.name}: {line.strip()}")
+    def _converse(self) -> None:
+        """Tell the process what to call, and say what it says."""
+        with suppress(OSError):
+            # Waits for the process to read it, which it may not live to do.
+            self._calls.send_bytes(self._call)
+        try:
+            with open(self._said.fileno(), encoding="utf-8", errors="replace", closefd=False) as lines:
+                for line in lines:
+                    say(f"{self.name}: {line.strip()}")
+        except OSError:
+            # Nobody hears us: it is to notice that too, and not to wait for ever to be heard.
+            self._said.close()
 
     def value(self) -> T | BabySSAError:
         """What the call returned; waits for it, and for the end of the process."""
         try:
             value, stopped = self.result.recv()
-        except EOFError:
+        except (EOFError, OSError):
             self.wait()
             code = self._process.exitcode
-            how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
-            return BabySSAError(f"the process ended too early ({how})", remedy="is there memory for so many jobs?")
+            if -code not in _SIGNALS:
+                how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
+                remedy = "is there memory for so many jobs?" if code == -signal.SIGKILL else "see what it said"
+                return BabySSAError(f"the process ended too early ({how})", remedy=remedy)
+            value, stopped = None, -code
         self.wait()
         if stopped is not None:
-            raise Stopped(f"{self.name} was stopped ({signal.Signals(stopped).name})", signal=stopped)
+            what = f"{self.name} was stopped ({signal.Signals(stopped).name})"
+            raise Stopped(what, signal=stopped, remedy="the same command goes on from there")
         return value
 
     def ask_to_stop(self) -> None:
@@ -114,10 +144,12 @@ class _Job(Generic[T]):
             self._process.terminate()
 
     def wait(self) -> None:
-        """Wait until the process has ended, and all that it said is said."""
+        """Wait until the process has ended, and what it said is said."""
         if self._process.pid is not None:
             self._process.join()
-            self._speaker.join()
+            if self._speaker.is_alive():
+                # What it started itself may live on, with the pipe in its hands.
+                self._speaker.join(timeout=5)
 
 
 def _stop(jobs: list[_Job]) -> None:
@@ -133,17 +165,19 @@ def _stop(jobs: list[_Job]) -> None:
             continue
 
 
-def _work(call: Callable[[], T], threads: int, result: Connection, said: Connection) -> None:
+def _work(calls: Connection, result: Connection, said: Connection, threads: int) -> None:
     """What the process of a job does."""
-    # A terminal sends Ctrl-C to a group of processes: to the first alone, which passes it on.
+    # A terminal sends Ctrl-C to a group of processes: to the first alone, which passes it on as SIGTERM.
     os.setpgrp()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(said.fileno(), 2)
     said.close()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     forget_launcher()
     torch.set_num_threads(threads)
     try:
-        outcome = (call(), None)
+        outcome = (pickle.loads(calls.recv_bytes())(), None)
     except Stopped as stopped:
         # It would not pickle.
         outcome = (None, stopped.signal)

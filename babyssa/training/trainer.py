@@ -327,8 +327,8 @@ class MemoryTrimmer(TrainerCallback):
     """
 
     def __init__(self):
-        # Only glibc has it.
-        self._trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        # Of the C libraries of Linux, too, not all have it.
+        self._trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
         self._last = time.monotonic()
 
     def on_step_end(self, args, state, control, **kwargs):

@@ -1,12 +1,15 @@
 """Several cells at a time: the same files as one after the other, and nothing left behind by a stop."""
 
 import dataclasses
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -70,6 +73,53 @@ def test_a_process_that_dies_is_named_and_does_not_stop_the_others(capfd):
     assert isinstance(found["exits"], BabySSAError) and "ended too early (exit status 3)" in str(found["exits"])
     assert "ended too early (SIGABRT)" in str(found["aborts"])
     assert "exits: the process ended too early (exit status 3)" in capfd.readouterr().err
+
+
+def test_a_process_that_dies_before_it_knows_what_to_call(capfd):
+    # More than fits into a pipe.
+    calls = {"dies": partial(len, bytes(1_000_000)), "works": partial(len, bytes(2_000_000))}
+
+    def kill_the_first() -> None:
+        while not (children := multiprocessing.active_children()):
+            time.sleep(0.01)
+        children[0].kill()
+
+    killer = threading.Thread(target=kill_the_first)
+    killer.start()
+    found = at_once(calls, jobs=1)
+    killer.join()
+    assert "ended too early (SIGKILL); is there memory for so many jobs?" in str(found["dies"])
+    assert found["works"] == 2_000_000
+
+
+def run_script(text: str, path: Path, **options) -> subprocess.Popen:
+    path.write_text(text)
+    return subprocess.Popen([sys.executable, path], stderr=subprocess.PIPE, text=True, **options)
+
+
+def test_a_process_whose_words_cannot_be_passed_on_ends(tmp_path):
+    script = """
+import os
+from functools import partial
+from babyssa.experiments.jobs import at_once
+if __name__ == "__main__":
+    at_once({"speaks": partial(os.write, 2, 200_000 * b"x\\n")}, jobs=2)
+"""
+    process = run_script(script, tmp_path / "script.py")
+    process.stderr.close()
+    assert process.wait(timeout=240) != 0
+
+
+def test_a_script_without_a_main_guard_is_told_of_it(tmp_path):
+    script = """
+import os
+from babyssa.experiments.jobs import at_once, refuse_in_a_job
+refuse_in_a_job("a sweep")
+at_once({"job": os.getpid}, jobs=2)
+"""
+    _, said = run_script(script, tmp_path / "script.py").communicate(timeout=240)
+    assert 'put what your script does under: if __name__ == "__main__":' in said
+    assert "ended too early (exit status 1); see what it said" in said
 
 
 def test_a_call_that_is_stopped_stops_the_others():
