@@ -25,9 +25,9 @@ from babyssa.training.config import Optimisation
 
 @pytest.fixture
 def threads():
-    """Two threads to share out, whatever the tests run with."""
+    """Four threads to share out; the tests run with one, and so would the processes that they start."""
     before = torch.get_num_threads()
-    torch.set_num_threads(2)
+    torch.set_num_threads(4)
     yield
     torch.set_num_threads(before)
 
@@ -63,7 +63,7 @@ def test_results_are_those_of_the_calls_each_in_a_process_with_its_share_of_the_
     }
     found = at_once(calls, jobs=2)
     assert list(found) == list(calls)
-    assert found["threads"] == 1 and found["process"] != os.getpid()
+    assert found["threads"] == 2 and found["process"] != os.getpid()
     assert "line: said" in capfd.readouterr().err.splitlines()
 
 
@@ -131,7 +131,7 @@ def test_a_call_that_is_stopped_stops_the_others():
 
 def test_cells_at_once_are_those_of_one_after_the_other(settings, suite, threads):
     cells, comparison = sweep(settings, ["softmax", "ssa"], [0], Probing(suite), jobs=2)
-    torch.set_num_threads(1)
+    torch.set_num_threads(2)
     other = dataclasses.replace(settings, out=settings.out.parent / "in-turn")
     in_turn, expected = sweep(other, ["softmax", "ssa"], [0], Probing(suite))
     assert [(cell.variant, cell.seed, cell.failure) for cell in cells] == [("softmax", 0, None), ("ssa", 0, None)]
