@@ -279,7 +279,7 @@ class Recipe:
         import json
 
         from babyssa.files import read_yaml
-        from babyssa.training.run_folder import PROVENANCE
+        from babyssa.models.run_config import PROVENANCE
 
         found = read_yaml(path, ConfigError)
         for name, line in found.lines.items():

@@ -120,3 +120,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if guess and len(known) > 12:
         return guess.strip()
     return f"{guess}known: {', '.join(known)}"
+
+
+def quoted(text: str) -> str:
+    """A sentence in quotation marks for a message: shortened, with nothing that could steer a terminal."""
+    shown = "".join(c if c.isprintable() else " " for c in text)
+    return f"'{shown if len(shown) <= 60 else shown[:57] + '...'}'"

@@ -16,7 +16,7 @@ from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
 from babyssa.console import table
-from babyssa.data import load_tokenizer, prepare, read_corpus, train_tokenizer
+from babyssa.corpus import load_tokenizer, prepare, read_corpus, train_tokenizer
 from babyssa.resources import resource
 
 

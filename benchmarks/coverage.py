@@ -1,4 +1,4 @@
-"""How often the intervals of babyssa.probing.statistics hold the truth, and how often a family of tests errs.
+"""How often the intervals of babyssa.comparison.statistics hold the truth, and how often a family of tests errs.
 
 Simulates probe results in which the true accuracies are known. The chance that seed s of variant v gets pair i
 right is Phi(mu_v + u_sv + a_i + c_iv): pairs differ in difficulty (a, sd 0.8), pairs differ in how much a
@@ -17,7 +17,7 @@ import time
 import numpy as np
 from scipy.stats import norm
 
-from babyssa.probing.statistics import crossed_t, hierarchical_bootstrap, holm, t_interval
+from babyssa.comparison.statistics import crossed_t, hierarchical_bootstrap, holm, t_interval
 
 PAIR_SD, PAIR_VARIANT_SD = 0.8, 0.4
 ACCURACY, DIFFERENCE = 0.70, 0.03

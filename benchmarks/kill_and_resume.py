@@ -30,10 +30,10 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 from babyssa.cli import main as babyssa
-from babyssa.data import prepare, train_tokenizer
+from babyssa.comparison.figures import draw_comparison  # noqa: F401
+from babyssa.corpus import prepare, train_tokenizer
 from babyssa.experiments.grid import sweep  # noqa: F401  imported here once, not in every child
 from babyssa.locks import LOCK
-from babyssa.probing.figures import draw_comparison  # noqa: F401
 from babyssa.resources import resource
 
 TINY = [

@@ -23,8 +23,9 @@ import torch
 from common import corpus_and_tokenizer, interleaved, options, peak_of, print_peak, show
 
 from babyssa.encoder import EncoderSize, build_encoder
-from babyssa.probing import as_loaded, load_suite, score
-from babyssa.probing.models import LoadedModel, Precision
+from babyssa.models import as_loaded, score
+from babyssa.models.loading import LoadedModel, Precision
+from babyssa.probing import load_suite
 from babyssa.resources import resource_folder
 
 

@@ -35,16 +35,8 @@ from transformers import (
 )
 
 from babyssa.console import quiet_transformers
-from babyssa.data import encode_sentences
-from babyssa.encoder import (
-    EncoderSize,
-    LengthBatches,
-    MaskedSentences,
-    Masking,
-    Sentences,
-    Vocabulary,
-    build_encoder,
-)
+from babyssa.corpus import Sentences, encode_sentences
+from babyssa.encoder import EncoderSize, LengthBatches, MaskedSentences, Masking, Vocabulary, build_encoder
 from babyssa.encoder.model import masked_lm_loss
 from babyssa.training.config import Optimisation
 from babyssa.training.trainer import BatchTrainer, training_arguments

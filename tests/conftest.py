@@ -1,5 +1,6 @@
 """Fixtures shared by all tests."""
 
+import importlib.util
 import os
 from pathlib import Path
 
@@ -70,7 +71,7 @@ def corpus(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def tokenizer_folder(corpus, tmp_path_factory):
-    from babyssa.data import train_tokenizer
+    from babyssa.corpus import train_tokenizer
 
     folder = tmp_path_factory.mktemp("tokenizer")
     train_tokenizer(corpus, folder, vocab_size=350)
@@ -79,7 +80,7 @@ def tokenizer_folder(corpus, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def tokenizer(tokenizer_folder):
-    from babyssa.data import load_tokenizer
+    from babyssa.corpus import load_tokenizer
 
     return load_tokenizer(tokenizer_folder)
 
@@ -87,10 +88,136 @@ def tokenizer(tokenizer_folder):
 @pytest.fixture(scope="session")
 def some_sentences():
     """Makes random sentences of given lengths, between bos 3 and eos 4, of the ids 5 to 199."""
-    from babyssa.encoder import Sentences
+    from babyssa.corpus import Sentences
 
     def make(lengths, seed=0):
         generator = np.random.default_rng(seed)
         return Sentences.of([[3, *generator.integers(5, 200, length).tolist(), 4] for length in lengths])
 
     return make
+
+
+# Tiny real models and tokenizers.
+TEXT = [
+    "the dog on the mat is big .",
+    "the dogs on the mat are big .",
+    "where does the smartest horse sleep ?",
+    "don't you want another cookie ?",
+    "look at this purple thing .",
+]
+
+
+@pytest.fixture(scope="session")
+def brute_force():
+    """The module tests/models/brute_force.py."""
+    path = Path(__file__).parent / "models" / "brute_force.py"
+    spec = importlib.util.spec_from_file_location("brute_force", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def make_tokenizer(alphabet: bool = True, frame: bool = True, text=TEXT, size: int = 320, **options):
+    """A lower-casing byte-level BPE tokenizer; by default with few merges: most words have several tokens."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    backend = Tokenizer(models.BPE(unk_token=None))
+    backend.normalizer = normalizers.Lowercase()
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    backend.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size if alphabet else 80,
+        special_tokens=["<mask>", "<pad>", "<unk>", "<s>", "</s>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet() if alphabet else [],
+        show_progress=False,
+    )
+    backend.train_from_iterator(text, trainer)
+    if frame:
+        backend.post_processor = processors.RobertaProcessing(("</s>", 4), ("<s>", 3))
+    names = {"mask_token": "<mask>", "pad_token": "<pad>", "unk_token": "<unk>"}
+    names |= {"bos_token": "<s>", "eos_token": "</s>"} | options
+    return PreTrainedTokenizerFast(tokenizer_object=backend, **names)
+
+
+def make_masked(tokenizer, seed: int = 0, **options):
+    """A randomly initialised RobertaForMaskedLM for sequences of 40 tokens, with distinct predictions."""
+    import torch
+    from transformers import RobertaConfig, RobertaForMaskedLM
+
+    config = {
+        "vocab_size": len(tokenizer),
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+        "max_position_embeddings": 42,
+        "pad_token_id": 1,
+        "bos_token_id": 3,
+        "eos_token_id": 4,
+        "initializer_range": 0.3,
+    }
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return RobertaForMaskedLM(RobertaConfig(**config | options)).eval()
+
+
+def make_causal(tokenizer, seed: int = 0):
+    """A randomly initialised GPT2LMHeadModel for sequences of 40 tokens."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(
+        vocab_size=len(tokenizer),
+        n_embd=16,
+        n_layer=2,
+        n_head=2,
+        n_positions=40,
+        bos_token_id=3,
+        eos_token_id=4,
+        initializer_range=0.3,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return GPT2LMHeadModel(config).eval()
+
+
+@pytest.fixture(scope="session")
+def masked():
+    """A masked model and its tokenizer, in memory."""
+    tokenizer = make_tokenizer()
+    return make_masked(tokenizer), tokenizer
+
+
+@pytest.fixture(scope="session")
+def causal():
+    """A causal model and its tokenizer, in memory."""
+    tokenizer = make_tokenizer(frame=False)
+    return make_causal(tokenizer), tokenizer
+
+
+@pytest.fixture(scope="session")
+def masked_folder(masked, tmp_path_factory):
+    """The masked model, saved; do not change it."""
+    return save(*masked, tmp_path_factory.mktemp("masked") / "tiny-masked")
+
+
+@pytest.fixture(scope="session")
+def causal_folder(causal, tmp_path_factory):
+    """The causal model, saved; do not change it."""
+    return save(*causal, tmp_path_factory.mktemp("causal") / "tiny-causal")
+
+
+def save(model, tokenizer, folder: Path) -> Path:
+    """Write model and tokenizer into `folder`."""
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def make():
+    """The functions above, for tests that need other models."""
+    from types import SimpleNamespace
+
+    return SimpleNamespace(tokenizer=make_tokenizer, masked=make_masked, causal=make_causal, save=save)

@@ -44,9 +44,9 @@ def saturation(
 
     import csv
 
-    from babyssa.attention.figures import draw_saturation
-    from babyssa.attention.saturation import saturation as measure
     from babyssa.console import say
+    from babyssa.probing.figures import draw_saturation
+    from babyssa.probing.saturation import saturation as measure
 
     result = measure(list(dict.fromkeys(scorings)) or None, keys=keys)
     rows = [

@@ -46,9 +46,9 @@ def compare(
     babyssa compare runs --out comparison            # every probe result under runs
     babyssa compare runs --out comparison --baseline ssa-1.5 --level 0.9
     """
+    from babyssa.comparison.comparison import FILES
+    from babyssa.comparison.comparison import compare as compare_results
     from babyssa.console import say
-    from babyssa.probing.comparison import FILES
-    from babyssa.probing.comparison import compare as compare_results
 
     found = compare_results(
         folders,

@@ -53,7 +53,7 @@ def prepare(
     babyssa prepare some-org/some-dataset --kind datasets --text-column text --out corpora/hub
     """
     from babyssa.console import say
-    from babyssa.data import prepare as prepare_corpus
+    from babyssa.corpus import prepare as prepare_corpus
 
     stats = prepare_corpus(
         sources,
@@ -100,7 +100,7 @@ def tokenizer(
     babyssa tokenizer corpus.txt --out tokenizers/small --vocab-size 2048
     """
     from babyssa.console import say
-    from babyssa.data import train_tokenizer
+    from babyssa.corpus import train_tokenizer
 
     trained = train_tokenizer(corpus, out, vocab_size=vocab_size, min_frequency=min_frequency, overwrite=overwrite)
     print(f"{len(trained):,} tokens in the vocabulary")
@@ -130,7 +130,7 @@ def sample(*, out: str, utterances: int = 30000, seed: int = 0, overwrite: bool 
     babyssa prepare other.csv --out corpora/other
     """
     from babyssa.console import say
-    from babyssa.data.sample import generate_sample
+    from babyssa.language.sample import generate_sample
 
     stats = generate_sample(out, utterances=utterances, seed=seed, overwrite=overwrite)
     print(

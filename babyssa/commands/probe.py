@@ -140,7 +140,7 @@ def score(
     sentences = list(text) or _sentences_from_stdin()
 
     from babyssa import probing
-    from babyssa.probing.scorers import choose_method
+    from babyssa.models.scores import choose_method
 
     loaded = probing.load_model(model, device)
     method, reduction = choose_method(loaded, method, reduction)
@@ -246,7 +246,7 @@ def _sentences_from_stdin() -> list[str]:
     import sys
 
     from babyssa.console import say
-    from babyssa.data.lines import decoded_lines
+    from babyssa.corpus.lines import decoded_lines
     from babyssa.errors import DataError
 
     if sys.stdin.isatty():

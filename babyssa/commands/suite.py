@@ -41,7 +41,7 @@ def suite(
     babyssa suite --out suite --tokenizer tokenizer
     babyssa suite --out suite --paradigms binding-principle_a quantifiers-superlative
     """
-    from babyssa.probing.generation import generate_suite
+    from babyssa.language.suite import generate_suite
 
     made = generate_suite(
         out, pairs=pairs, seed=seed, tokenizer=tokenizer, paradigms=paradigms or None, overwrite=overwrite

@@ -3,6 +3,8 @@
 Read :mod:`babyssa.decoder.training` first.
 """
 
+from __future__ import annotations
+
 from babyssa.lazy import lazy_exports
 
 __getattr__, __dir__, __all__ = lazy_exports(
@@ -12,7 +14,6 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "babyssa.decoder.packing": ["PackedSequences", "ShuffledBatches", "StreamedSequences", "causal_tokenizer"],
         "babyssa.decoder.model": ["build_decoder"],
         "babyssa.decoder.training": ["train_decoder"],
-        "babyssa.decoder.text_perplexity": ["Perplexity", "perplexity"],
         "babyssa.decoder.generation": ["generate"],
         "babyssa.decoder.harness": ["HarnessResult", "TaskResult", "evaluate"],
     },

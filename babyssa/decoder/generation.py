@@ -10,8 +10,8 @@ import torch
 
 from babyssa.console import quiet_transformers
 from babyssa.errors import ConfigError, DataError
-from babyssa.probing.encoding import start_id
-from babyssa.probing.models import as_loaded, evaluating
+from babyssa.models.encoding import start_id
+from babyssa.models.loading import as_loaded, evaluating
 from babyssa.training.config import check_seed
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from babyssa.console import quiet_transformers, say
 from babyssa.errors import BabySSAError, ConfigError, DataError, nearest
 from babyssa.files import refuse_to_overwrite, versions, write_json
-from babyssa.probing.models import LoadedModel, as_loaded, evaluating
+from babyssa.models.loading import LoadedModel, as_loaded, evaluating
 
 TASKS = ("arc_challenge", "arc_easy", "boolq", "cb", "copa", "hellaswag", "record", "winogrande")
 RESULT = "harness.json"

@@ -17,8 +17,7 @@ from torch.utils.data import Dataset, Sampler
 
 from babyssa.console import say
 from babyssa.errors import DataError, ModelError
-
-_DOCUMENTS_AT_ONCE = 1000
+from babyssa.models.encoding import encode_documents
 
 
 def causal_tokenizer(tokenizer):
@@ -52,26 +51,6 @@ def causal_tokenizer(tokenizer):
             single=f"{eos} $A", pair=f"{eos} $A {eos} $B", special_tokens=[(eos, tokenizer.eos_token_id)]
         )
     return tokenizer
-
-
-def encode_documents(tokenizer, documents: Iterable[str], *, end: bool = True) -> Iterator[list[int]]:
-    """Yield the token ids of each document, with eos after them if `end`.
-
-    A special token written out in a document is encoded as the characters that it is.
-    """
-    documents = iter(documents)
-    while some := list(islice(documents, _DOCUMENTS_AT_ONCE)):
-        encoded = tokenizer(
-            some,
-            add_special_tokens=False,
-            split_special_tokens=True,
-            padding=False,
-            truncation=False,
-            return_attention_mask=False,
-            verbose=False,
-        )
-        for ids in encoded["input_ids"]:
-            yield [*ids, tokenizer.eos_token_id] if end else ids
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ import numpy as np
 
 from babyssa.attention import scoring_changes
 from babyssa.console import progress, say
-from babyssa.data import load_tokenizer, read_documents, tokenizer_sha256, train_tokenizer
-from babyssa.data.corpus import corpus_file, held_out_places
-from babyssa.data.documents import is_text, shuffled
+from babyssa.corpus import load_tokenizer, read_documents, tokenizer_sha256, train_tokenizer
+from babyssa.corpus.documents import is_text, shuffled
+from babyssa.corpus.preparation import corpus_file, held_out_places
 from babyssa.decoder.config import DecoderEvaluation, DecoderTraining
 from babyssa.decoder.model import build_decoder, causal_lm_loss
 from babyssa.decoder.packing import (
@@ -24,14 +24,14 @@ from babyssa.decoder.packing import (
     ShuffledBatches,
     StreamedSequences,
     causal_tokenizer,
-    encode_documents,
     refuse_tiny,
 )
 from babyssa.errors import DataError
 from babyssa.files import sha256
+from babyssa.models.encoding import encode_documents
+from babyssa.probing.learning_curve import suite_accuracy
 from babyssa.processes import joined
 from babyssa.training.batches import ConsecutiveBatches
-from babyssa.training.evaluation import suite_accuracy
 from babyssa.training.run import TrainingRun, run_training
 from babyssa.training.run_folder import refuse_earlier_run
 from babyssa.training.trainer import check_devices
@@ -194,8 +194,8 @@ def _measurement(
 
     Raises what would be raised at the first measurement, before any training.
     """
-    from babyssa.decoder.text_perplexity import token_nats
-    from babyssa.probing import as_loaded
+    from babyssa.models import as_loaded
+    from babyssa.models.text_perplexity import token_nats
 
     suite = evaluation.suite
     accuracy = suite_accuracy(

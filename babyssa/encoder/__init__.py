@@ -3,6 +3,8 @@
 Read :mod:`babyssa.encoder.training` first.
 """
 
+from __future__ import annotations
+
 from babyssa.lazy import lazy_exports
 
 __getattr__, __dir__, __all__ = lazy_exports(
@@ -10,7 +12,6 @@ __getattr__, __dir__, __all__ = lazy_exports(
     {
         "babyssa.encoder.config": ["EncoderSize", "EncoderTraining", "Evaluation", "Masking"],
         "babyssa.encoder.masking": ["Vocabulary", "mask_sentences"],
-        "babyssa.encoder.encoded": ["Sentences", "encode_corpus"],
         "babyssa.encoder.batches": ["LengthBatches", "MaskedSentences"],
         "babyssa.encoder.model": ["build_encoder"],
         "babyssa.encoder.training": ["train_encoder"],

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset, Sampler
 
+from babyssa.corpus.encoded import Sentences
 from babyssa.encoder.config import Masking
-from babyssa.encoder.encoded import Sentences
 from babyssa.encoder.masking import Vocabulary, mask_sentences
 
 # Batches are cut from windows of this many, sorted by length inside: the larger, the less padding, and the

@@ -10,7 +10,7 @@ from transformers import PreTrainedModel, RobertaConfig, RobertaForMaskedLM
 
 from babyssa.attention import SoftmaxConfig, scoring_changes, scoring_config, set_scoring
 from babyssa.encoder.config import EncoderSize
-from babyssa.encoder.roberta import logits_at
+from babyssa.models.roberta import logits_at
 
 
 def build_encoder(

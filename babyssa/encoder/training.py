@@ -11,17 +11,17 @@ import numpy as np
 
 from babyssa.attention import scoring_changes
 from babyssa.console import say
-from babyssa.data import encode_sentences, load_tokenizer, read_corpus, tokenizer_sha256, train_tokenizer
-from babyssa.data.corpus import corpus_file, held_out_places
+from babyssa.corpus import encode_sentences, load_tokenizer, read_corpus, tokenizer_sha256, train_tokenizer
+from babyssa.corpus.encoded import Sentences, encode_corpus
+from babyssa.corpus.preparation import corpus_file, held_out_places
 from babyssa.encoder.batches import LengthBatches, MaskedSentences
 from babyssa.encoder.config import EncoderTraining, Evaluation
-from babyssa.encoder.encoded import Sentences, encode_corpus
 from babyssa.encoder.masking import Vocabulary
 from babyssa.encoder.model import build_encoder, masked_lm_loss
 from babyssa.errors import DataError
 from babyssa.files import sha256
+from babyssa.probing.learning_curve import suite_accuracy
 from babyssa.processes import joined
-from babyssa.training.evaluation import suite_accuracy
 from babyssa.training.run import TrainingRun, run_training
 from babyssa.training.run_folder import refuse_earlier_run
 from babyssa.training.trainer import check_devices
@@ -154,7 +154,7 @@ def _measurement(
 
     Raises what would be raised at the first measurement, before any training.
     """
-    from babyssa.probing import as_loaded, score
+    from babyssa.models import as_loaded, score
 
     accuracy = suite_accuracy(
         as_loaded((model, tokenizer)),

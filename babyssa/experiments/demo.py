@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from babyssa.console import say
-from babyssa.data import prepare, train_tokenizer
+from babyssa.corpus import prepare, train_tokenizer
 from babyssa.encoder.config import EncoderTraining
 from babyssa.errors import OutputExistsError, Stopped
 from babyssa.experiments.grid import COMPARISON, Probing, sweep
@@ -18,7 +18,7 @@ from babyssa.processes import refuse_several
 from babyssa.resources import resource
 
 if TYPE_CHECKING:
-    from babyssa.probing.comparison import Comparison
+    from babyssa.comparison.comparison import Comparison
 
 # The baseline and the paper's settings of SSA.
 VARIANTS = ("softmax", "ssa-1.5", "ssa-2", "ssa")

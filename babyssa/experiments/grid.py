@@ -13,19 +13,21 @@ from typing import TYPE_CHECKING, Literal
 
 from babyssa.attention import scoring_changes, scoring_config, scoring_settings
 from babyssa.checksums import verify_checksums
+from babyssa.comparison import compare
+from babyssa.comparison.results import EARLY_VERSIONS, read_result
 from babyssa.console import say
-from babyssa.data import load_tokenizer, read_corpus, tokenizer_sha256, train_tokenizer
+from babyssa.corpus import load_tokenizer, read_corpus, tokenizer_sha256, train_tokenizer
+from babyssa.corpus.encoded import encode_corpus
 from babyssa.encoder.config import EncoderTraining
-from babyssa.encoder.encoded import encode_corpus
 from babyssa.encoder.model import build_encoder
 from babyssa.encoder.training import corpus_file, train_encoder
 from babyssa.errors import BabySSAError, ConfigError, Stopped, describe, nearest
 from babyssa.experiments.jobs import at_once, refuse_in_a_job
 from babyssa.files import read_json, sha256, write_json
 from babyssa.locks import locked
-from babyssa.probing import Suite, as_loaded, check_suite, compare, load_model, load_suite, probe, weights_sha256
-from babyssa.probing.result_folders import EARLY_VERSIONS, read_result
-from babyssa.probing.scorers import METHODS
+from babyssa.models import as_loaded, load_model, weights_sha256
+from babyssa.models.scores import METHODS
+from babyssa.probing import Suite, check_suite, load_suite, probe
 from babyssa.processes import refuse_several
 from babyssa.training.run import TrainingRun
 from babyssa.training.run_folder import (
@@ -41,7 +43,7 @@ from babyssa.training.stopping import stopped_at_once
 from babyssa.training.trainer import check_devices
 
 if TYPE_CHECKING:
-    from babyssa.probing.comparison import Comparison
+    from babyssa.comparison.comparison import Comparison
 
 COMPARISON = "comparison"
 

@@ -1,6 +1,6 @@
-"""Minimal-pair suites, sentence scores, probing, diagnostic classifiers and comparison statistics.
+"""What a model learned: suites of minimal pairs, accuracy, diagnostic classifiers, attention maps, saturation.
 
-Read :mod:`babyssa.probing.scorers` first: it says how a sentence gets its score.
+Read :mod:`babyssa.probing.accuracy` first.
 """
 
 from __future__ import annotations
@@ -11,13 +11,8 @@ __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
         "babyssa.probing.suites": ["MinimalPair", "Paradigm", "Suite", "load_suite"],
-        "babyssa.probing.models": ["LoadedModel", "as_loaded", "load_model", "weights_sha256"],
-        "babyssa.probing.scorers": ["SentenceScore", "choose_method", "score"],
         "babyssa.probing.accuracy": ["ParadigmResult", "ProbeResult", "check_suite", "probe"],
         "babyssa.probing.diagnostic": ["DiagnosticResult", "diagnose"],
         "babyssa.probing.attention": ["AttentionMaps", "HeadAttention", "attention_maps"],
-        "babyssa.probing.generation": ["ParadigmSummary", "generate_paradigm", "generate_suite"],
-        "babyssa.probing.comparison": ["Comparison", "compare"],
-        "babyssa.probing.statistics": ["crossed_t", "hierarchical_bootstrap", "holm"],
     },
 )

@@ -13,12 +13,12 @@ import numpy as np
 
 from babyssa.checksums import CHECKSUMS, write_checksums
 from babyssa.console import counting
-from babyssa.data import tokenizer_sha256
+from babyssa.corpus import tokenizer_sha256
 from babyssa.errors import DataError
 from babyssa.files import atomic_write, json_text, read_yaml, refuse_to_overwrite, sha256, versions
-from babyssa.probing.encoding import Encodings, encode_all
-from babyssa.probing.models import LoadedModel, Precision, as_loaded, weights_sha256
-from babyssa.probing.scorers import (
+from babyssa.models.encoding import Encodings, encode_all
+from babyssa.models.loading import LoadedModel, Precision, as_loaded, weights_sha256
+from babyssa.models.scores import (
     check_precision,
     choose_method,
     number_of_scored_tokens,
@@ -98,7 +98,7 @@ def probe(
     order : {"bad-first", "good-first"}, optional
         Order of the lines of a pair, for suites in plain text.
     method, reduction : str, optional
-        See :func:`babyssa.probing.score`.
+        See :func:`babyssa.models.score`.
     paradigms : iterable of str, optional
         Only these.
     limit : int, optional
@@ -113,7 +113,7 @@ def probe(
     overwrite : bool
         Whether a result that is already there may be replaced.
     batch_size, device, precision
-        See :func:`babyssa.probing.score`.
+        See :func:`babyssa.models.score`.
 
     Returns
     -------

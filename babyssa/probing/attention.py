@@ -15,11 +15,11 @@ import torch
 
 from babyssa.attention import scorings
 from babyssa.attention.adapter import attention_layers, scoring_of
-from babyssa.attention.figures import draw_attention_maps
 from babyssa.errors import ModelError
 from babyssa.files import atomic_write, refuse_to_overwrite, write_json
-from babyssa.probing.encoding import encode
-from babyssa.probing.models import LoadedModel, as_loaded, evaluating
+from babyssa.models.encoding import encode
+from babyssa.models.loading import LoadedModel, as_loaded, evaluating
+from babyssa.probing.figures import draw_attention_maps
 
 SUMMARY, HEADS, WEIGHTS, FIGURE = "attention.json", "heads.csv", "weights.csv", "attention.png"
 FILES = (SUMMARY, HEADS, WEIGHTS, FIGURE)

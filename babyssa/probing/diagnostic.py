@@ -26,13 +26,12 @@ import numpy as np
 import torch
 
 from babyssa.console import progress
-from babyssa.data.lexicon import Lexicon, load_lexicon
 from babyssa.errors import ConfigError, ModelError, nearest
 from babyssa.files import atomic_write, refuse_to_overwrite, versions, write_json
+from babyssa.language.lexicon import Lexicon, load_lexicon
+from babyssa.models.encoding import encode
+from babyssa.models.loading import LoadedModel, as_loaded, evaluating, weights_sha256
 from babyssa.probing.accuracy import identity
-from babyssa.probing.encoding import encode
-from babyssa.probing.models import LoadedModel, as_loaded, evaluating, weights_sha256
-from babyssa.probing.statistics import t_interval
 
 RESULT, TABLE = "diagnostic.json", "diagnostic.csv"
 
@@ -314,8 +313,8 @@ def _judge_layer(
     shared = _accuracies(states, labels, seen)
     controlled = _accuracies(states, control, seen)
     selectivity = shared - controlled
-    low, high = t_interval(accuracy)
-    selectivity_low, selectivity_high = t_interval(selectivity)
+    low, high = _t_interval(accuracy)
+    selectivity_low, selectivity_high = _t_interval(selectivity)
     return LayerResult(
         layer=layer,
         accuracy=float(accuracy.mean()),
@@ -355,3 +354,10 @@ def _write(result: DiagnosticResult, out: Path) -> None:
         writer.writeheader()
         writer.writerows(asdict(layer) for layer in result.layers)
     write_json(out / RESULT, asdict(result))
+
+
+def _t_interval(values: np.ndarray) -> tuple[float, float]:
+    """Student's 95% interval of the mean over folds."""
+    from scipy.stats import sem, t
+
+    return t.interval(0.95, len(values) - 1, loc=values.mean(), scale=sem(values))

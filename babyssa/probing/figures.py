@@ -1,23 +1,30 @@
-"""The figure of a comparison: a dot with its interval for every paradigm and variant."""
+"""The figures of saturation and of attention maps."""
 
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING, BinaryIO
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from babyssa.palette import COLOURS, MARKERS
-from babyssa.probing.comparison_report import mark
+from babyssa.palette import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from babyssa.probing.comparison import Comparison
+    from babyssa.probing.saturation import Saturation, SaturationCurve
+
+_LINES = ("-", "--", "-.", ":")
+_LEAST_SHOWN = 1e-8
+_AXES = {
+    "lead": "lead D of one logit over the next",
+    "magnification": "factor c by which all logits are magnified",
+}
 
 
-def draw_comparison(comparison: Comparison) -> Figure:
-    """Draw accuracies with their intervals, one band per paradigm and one colour and marker per variant.
+def draw_saturation(result: Saturation) -> Figure:
+    """Draw the weight left to the other keys against the lead (both axes logarithmic) and against magnification.
 
-    Stars to the right are those of the table: a difference to the baseline after Holm correction.
+    Scorings whose curves are the same in both panels share a line and a place in the legend.
 
     Returns
     -------
@@ -26,120 +33,122 @@ def draw_comparison(comparison: Comparison) -> Figure:
     """
     from matplotlib.figure import Figure
 
-    table = comparison.table[comparison.table.level.isin(("mean", "paradigm"))]
-    table = table.sort_values(["level", "phenomenon", "name"], kind="stable")
-    names = list(dict.fromkeys(zip(table.level, table.name, strict=True)))
-    variants = comparison.variants
-    row_height = 0.095 * len(variants) + 0.1
-    figure = Figure(figsize=(8.5, row_height * len(names) + 1.5), dpi=150, layout="constrained")
-    axes = figure.add_subplot()
-    step = 0.76 / len(variants)
-    stars = []
-    for number, variant in enumerate(variants):
-        rows = {(row.level, row.name): row for row in table[table.variant == variant].itertuples(index=False)}
-        rows = [rows[key] for key in names]
-        at = [line + (number - (len(variants) - 1) / 2) * step for line in range(len(names))]
-        colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
-        values = [100 * row.accuracy for row in rows]
-        below = [max(0.0, 100 * (row.accuracy - row.low)) for row in rows]
-        above = [max(0.0, 100 * (row.high - row.accuracy)) for row in rows]
-        axes.errorbar(
-            values,
-            at,
-            xerr=[below, above],
-            fmt=marker,
-            color=colour,
-            markersize=4.5,
-            markeredgecolor="white",
-            markeredgewidth=0.4,
-            elinewidth=1.1,
-            capsize=0,
-            label=_label(variant, rows[0].n_seeds),
-        )
-        for row, y in zip(rows, at, strict=True):
-            text = mark(row.p_holm, 1 - comparison.level)
-            if text:
-                stars.append((y, f"({text})" if row.compared_seeds == 1 else text, colour))
-    _decorate(axes, names)
-    axes.set_xlabel(_axis_label(comparison), parse_math=False)
-    right = axes.get_xlim()[1]
-    for y, text, colour in stars:
-        axes.annotate(
-            text,
-            (right, y),
-            (3, -2.5),
-            textcoords="offset points",
-            color=colour,
-            fontsize=8,
-            va="center",
-            clip_on=False,
-        )
+    conditions = list(dict.fromkeys(curve.condition for curve in result.curves))
+    groups = _same(result)
+    rows = math.ceil(len(groups) / 5)
+    figure = Figure(figsize=(10, 4.6 + 0.25 * rows), dpi=150, layout="constrained")
+    for axes, condition in zip(figure.subplots(1, len(conditions)), conditions, strict=True):
+        for number, group in enumerate(groups):
+            curve = next(c for c in group if c.condition == condition)
+            axes.plot(
+                curve.x,
+                curve.mass,
+                color=COLOURS[number % len(COLOURS)],
+                linestyle=_LINES[number // len(COLOURS) % len(_LINES)],
+                linewidth=1.8,
+                label=", ".join(dict.fromkeys(c.scoring for c in group)),
+            )
+        axes.set_xscale("log")
+        if condition == "lead":
+            # A weight of exactly 0 is drawn below the panel, so that its line runs straight out of it.
+            axes.set_yscale("log", nonpositive="clip")
+            axes.set_ylim(_LEAST_SHOWN, 1.5)
+            axes.set_xlim(0.1, curve.x[-1])
+        else:
+            axes.set_ylim(0, 1)
+            axes.set_xlim(0.1, 1e4)
+        axes.set_xlabel(_AXES[condition])
+        axes.grid(color="#dddddd", linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.set_ylabel(f"weight left to the other {result.keys - 1} keys")
     legend = figure.legend(
-        *axes.get_legend_handles_labels(),
+        *figure.axes[0].get_legend_handles_labels(),
         loc="outside upper center",
-        ncols=min(4, len(variants)),
+        ncols=min(5, len(groups)),
         frameon=False,
-        handlelength=1.5,
+        handlelength=3,
     )
     for text in legend.get_texts():
         text.set_parse_math(False)
     return figure
 
 
-def write_comparison_figure(comparison: Comparison, file: BinaryIO) -> None:
-    """Write :func:`draw_comparison` as PNG, without a warning for each glyph that the font lacks."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        draw_comparison(comparison).savefig(file, format="png", metadata={"Description": _provenance(comparison)})
+def _same(result: Saturation) -> list[list[SaturationCurve]]:
+    """The curves of each scoring, with those of the scorings that cannot be told from it."""
+    by_scoring: dict[str, list[SaturationCurve]] = {}
+    for curve in result.curves:
+        by_scoring.setdefault(curve.scoring, []).append(curve)
+    groups: list[list[SaturationCurve]] = []
+    for curves in by_scoring.values():
+        for group in groups:
+            if all(_close(a.mass, b.mass) for a, b in zip(curves, group, strict=False)):
+                group.extend(curves)
+                break
+        else:
+            groups.append(list(curves))
+    return groups
 
 
-def _provenance(comparison: Comparison) -> str:
-    """What made the figure, for the text that a PNG file carries."""
-    facts = "; ".join(f"{key}: {', '.join(values)}" for key, values in comparison.facts.items())
-    runs = "; ".join(
-        f"{run.variant} seed {run.seed} sha256 {run.model_sha256[:12]}" for run in comparison.runs.itertuples()
+def _close(left: Sequence[float], right: Sequence[float]) -> bool:
+    return all(
+        math.isclose(a, b, rel_tol=1e-3, abs_tol=_LEAST_SHOWN / 10) for a, b in zip(left, right, strict=True)
     )
-    return _one_line(f"{facts}; models: {runs}").encode("ascii", "backslashreplace").decode()
 
 
-def _decorate(axes, names: list[tuple[str, str]]) -> None:
-    for line in range(0, len(names), 2):
-        axes.axhspan(line - 0.5, line + 0.5, color="#f2f2f2", zorder=0, linewidth=0)
-    axes.axvline(50, color="#555555", linestyle=(0, (4, 3)), linewidth=1, zorder=1)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    low, _ = axes.get_xlim()
-    axes.set_xlim(max(-1.0, min(low, 45)), 101)
-    axes.set_yticks(range(len(names)), [_one_line(name) for _, name in names])
-    for label, (level, _) in zip(axes.get_yticklabels(), names, strict=True):
-        label.set_parse_math(False)
-        label.set_fontsize(8.5)
-        if level == "mean":
-            label.set_fontweight("bold")
-    axes.axhline(0.5, color="#555555", linewidth=0.8)
-    axes.annotate(
-        "chance", (50, 0), (3, 2), xycoords=("data", "axes fraction"), textcoords="offset points", fontsize=7
-    )
-    axes.tick_params(axis="y", length=0)
-    for side in ("top", "left", "right"):
-        axes.spines[side].set_visible(False)
-    axes.grid(axis="x", color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
+def draw_attention_maps(tokens: Sequence[str], weights: Sequence[Any]) -> Figure:
+    """Draw the weights of every head, a row of maps per layer; queries run down, keys across.
+
+    Parameters
+    ----------
+    tokens : sequence of str
+        What the queries and keys are.
+    weights : sequence of array
+        For each layer (heads, query, key). All maps share one scale, from 0 to the largest weight.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Not registered with pyplot; ``figure.savefig(path)`` writes it.
+    """
+    from matplotlib.figure import Figure
+
+    layers, heads = len(weights), max(len(layer) for layer in weights)
+    # Labels of 6 points need 0.1 inch each; where a map has no room for that, only every so many are written.
+    side = min(max(0.11 * len(tokens), 1.1), 3.0)
+    every = math.ceil(0.1 * len(tokens) / side)
+    labels = [_short(token) for token in tokens[::every]]
+    margin = 0.055 * max(map(len, labels))
+    size = (side * 1.06 * heads + margin + 1.2, side * 1.06 * layers + margin + 0.8)
+    figure = Figure(figsize=size, dpi=min(150, 20_000 / max(size)), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.02, h_pad=0.02, wspace=0.01, hspace=0.01)
+    panels = figure.subplots(layers, heads, squeeze=False)
+    largest = max(float(layer.max()) for layer in weights)
+    image = None
+    for row, layer in enumerate(weights):
+        for head, axes in enumerate(panels[row]):
+            if head >= len(layer):
+                axes.set_axis_off()
+                continue
+            image = axes.imshow(layer[head], cmap="Blues", vmin=0, vmax=largest or 1, interpolation="nearest")
+            axes.set_xticks(range(0, len(tokens), every), labels if row == layers - 1 else [], rotation=90)
+            axes.set_yticks(range(0, len(tokens), every), labels if head == 0 else [])
+            for label in (*axes.get_xticklabels(), *axes.get_yticklabels()):
+                label.set_parse_math(False)
+            axes.tick_params(length=0, labelsize=6, pad=1.5)
+            axes.spines[:].set_color("#aaaaaa")
+            if row == 0:
+                axes.set_title(f"head {head + 1}", fontsize=8)
+            if head == 0:
+                axes.set_ylabel(f"layer {row + 1}", fontsize=8)
+    figure.supxlabel("down: query, across: key", fontsize=8)
+    # About 0.15 inch wide, whatever its height.
+    bar = figure.colorbar(image, ax=panels, fraction=0.05, aspect=max(25, side * layers / 0.15), pad=0.01)
+    bar.ax.tick_params(labelsize=7)
+    bar.set_label("attention weight", fontsize=8)
+    return figure
 
 
-def _axis_label(comparison: Comparison) -> str:
-    label = f"accuracy (%), mean and {100 * comparison.level:g}% interval"
-    if comparison.baseline is None:
-        return label
-    base = _one_line(comparison.baseline)
-    if comparison.table.compared_seeds.max() == 1:
-        mark = f"(*) this model differs from this {base} model after Holm correction"
-        return f"{label} over pairs\none seed: seed variance unknown\n{mark}"
-    return f"{label}\n* differs from {base} after Holm correction"
-
-
-def _label(variant: str, seeds: int) -> str:
-    return _one_line(f"{variant} ({seeds} seed{'s' if seeds > 1 else ''})")
-
-
-def _one_line(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)
+def _short(token: str) -> str:
+    """One line of at most 14 printable characters."""
+    token = "".join(c if c.isprintable() else " " for c in token)
+    return token if len(token) <= 14 else f"{token[:13]}…"

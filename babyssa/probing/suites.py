@@ -16,14 +16,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from babyssa.data.lines import read_lines
-from babyssa.errors import ConfigError, DataError, nearest
+from babyssa.corpus.lines import read_lines
+from babyssa.errors import ConfigError, DataError, nearest, quoted
 from babyssa.files import read_yaml
+from babyssa.language.pairs import MANIFEST, MinimalPair
 from babyssa.resources import resource
 
 ORDERS = ("bad-first", "good-first")
 PACKAGED = "packaged"
-MANIFEST = "manifest.yaml"
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _SUFFIXES = (".txt", ".jsonl", *_DELIMITERS)
@@ -35,18 +35,6 @@ _BLIMP_KEYS = {
     "paradigm": "UID",
     "phenomenon": "linguistics_term",
 }
-
-
-@dataclass(frozen=True)
-class MinimalPair:
-    """A grammatical and an ungrammatical sentence that differ only in what their paradigm tests.
-
-    ``line`` is where the pair begins in its file, for messages; it takes no part in equality.
-    """
-
-    good: str
-    bad: str
-    line: int | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -337,12 +325,6 @@ def _table_rows(
             yield line, {role: record[column] for role, column in columns.items() if column in record}
     except csv.Error as error:
         raise DataError(f"broken row: {error}", path=path, line=reader.line_num) from None
-
-
-def quoted(text: str) -> str:
-    """A sentence in quotation marks for a message: shortened, with nothing that could steer a terminal."""
-    shown = "".join(c if c.isprintable() else " " for c in text)
-    return f"'{shown if len(shown) <= 60 else shown[:57] + '...'}'"
 
 
 def read_text(path: Path) -> str:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from babyssa.attention.figures import draw_attention_maps
+from babyssa.comparison.statistics import t_interval
 from babyssa.files import atomic_write, refuse_to_overwrite, write_json
 from babyssa.palette import COLOURS, MARKERS
-from babyssa.probing.statistics import t_interval
+from babyssa.probing.figures import draw_attention_maps
 from babyssa.synthetic.config import TASKS
 from babyssa.synthetic.shifts import BASELINE, CONTROL, IN_DISTRIBUTION, AttentionMap, ShiftResults
 from babyssa.synthetic.tasks import task_named

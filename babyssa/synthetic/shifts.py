@@ -16,18 +16,19 @@ from transformers import AutoModel
 
 from babyssa.attention import scorings
 from babyssa.checksums import verify_checksums
+from babyssa.comparison.statistics import t_interval
 from babyssa.console import progress, quiet_transformers
 from babyssa.errors import DataError, ModelError
 from babyssa.files import versions
+from babyssa.models.loading import weights_sha256
+from babyssa.models.run_config import read_settings
 from babyssa.probing.attention import forming_weights
-from babyssa.probing.models import weights_sha256
-from babyssa.probing.statistics import t_interval
 from babyssa.synthetic.baselines import baselines
 from babyssa.synthetic.config import Shifts
 from babyssa.synthetic.model import InContextTransformer
 from babyssa.synthetic.tasks import Sample, Shift, Task, task_named
 from babyssa.synthetic.training import EVALUATION_STREAM, predict
-from babyssa.training.run_folder import flat, is_finished, read_settings
+from babyssa.training.run_folder import flat, is_finished
 
 IN_DISTRIBUTION = "in distribution"
 # The sequences of the deviant, and the predictions after its place, with an ordinary number in that place.

@@ -19,18 +19,16 @@ from babyssa.console import quiet_transformers, say
 from babyssa.errors import Stopped
 from babyssa.files import remove_partials, versions
 from babyssa.locks import locked
+from babyssa.models.run_config import CHECKPOINTS, CONFIG, read_settings
 from babyssa.training.config import Optimisation
 from babyssa.training.resume import ResumePoints, find_resume_point, own_tensors
 from babyssa.training.run_folder import (
-    CHECKPOINTS,
-    CONFIG,
     DRAWS,
     NOT_COMPARED,
     RESUME,
     finish_run,
     is_finished,
     plain,
-    read_settings,
     refuse_another_run,
     refuse_earlier_run,
     start_run,

@@ -21,23 +21,21 @@ from typing import Any
 import yaml
 
 from babyssa.checksums import CHECKSUMS, write_checksums
-from babyssa.data import save_tokenizer
+from babyssa.corpus import save_tokenizer
 from babyssa.errors import OutputExistsError
 from babyssa.files import (
     atomic_write,
     full_disk_named,
-    read_yaml,
     refuse_to_overwrite,
     remove_partials,
     sha256,
     sync_folder,
     versions,
 )
+from babyssa.models.run_config import CHECKPOINTS, CONFIG, read_settings
 
-CONFIG = "config.yaml"
 LOG = "log.jsonl"
 WEIGHTS = "model.safetensors"
-CHECKPOINTS = "checkpoints"
 RESUME = "resume"
 PROBE = "probe"
 PROBE_FILES = (f"{PROBE}/summary.json", f"{PROBE}/pairs.csv", f"{PROBE}/{CHECKSUMS}")
@@ -45,9 +43,6 @@ PROBE_FILES = (f"{PROBE}/summary.json", f"{PROBE}/pairs.csv", f"{PROBE}/{CHECKSU
 # How masks, the order of batches and dropout are drawn from a seed; raised by a version that draws them otherwise,
 # so that a run is not gone on with, nor compared with, as if they were the same.
 DRAWS = 2
-
-# What config.yaml holds besides the settings themselves.
-PROVENANCE = ("kind", "facts", "versions")
 
 # Where a run's files are does not make it another run (their hashes are among the facts), nor does how often
 # it saves, nor what it reports to.
@@ -190,8 +185,3 @@ def _default_mode() -> int:
 def is_finished(folder: Path) -> bool:
     """Whether `folder` holds a finished run."""
     return (Path(folder) / WEIGHTS).is_file()
-
-
-def read_settings(folder: Path) -> dict[str, Any]:
-    """The config.yaml of a run folder; DataError if it is missing or broken."""
-    return read_yaml(Path(folder) / CONFIG).values

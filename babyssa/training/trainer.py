@@ -27,10 +27,11 @@ from babyssa.attention import Scoring, scoring_parameters
 from babyssa.console import say
 from babyssa.errors import ConfigError
 from babyssa.files import full_disk_named
+from babyssa.models.run_config import CHECKPOINTS
 from babyssa.training.batches import NOTHING, OwnShare
 from babyssa.training.config import Optimisation
 from babyssa.training.finite import check_finite, not_finite
-from babyssa.training.run_folder import CHECKPOINTS, LOG, save_model
+from babyssa.training.run_folder import LOG, save_model
 
 if TYPE_CHECKING:
     from babyssa.training.resume import ResumePoints

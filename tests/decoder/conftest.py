@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from babyssa.data import load_tokenizer
+from babyssa.corpus import load_tokenizer
 from babyssa.decoder import DecoderEvaluation, DecoderSize, DecoderTraining, build_decoder, causal_tokenizer
 from babyssa.training.config import Optimisation
 

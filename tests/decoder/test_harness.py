@@ -7,7 +7,7 @@ import pytest
 from babyssa.decoder import evaluate
 from babyssa.encoder import EncoderSize, build_encoder
 from babyssa.errors import BabySSAError, ConfigError, DataError, OutputExistsError
-from babyssa.probing import score
+from babyssa.models import score
 from babyssa.training.run_folder import save_model
 
 pytest.importorskip("lm_eval", reason="lm-evaluation-harness is not installed: pip install 'babyssa[harness]'")

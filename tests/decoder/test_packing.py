@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babyssa.data import load_tokenizer
+from babyssa.corpus import load_tokenizer
 from babyssa.decoder.packing import (
     Documents,
     PackedSequences,
@@ -110,7 +110,7 @@ def test_batches_of_a_stream_are_consecutive():
 def test_one_token_ends_documents_and_begins_texts(causal, tokenizer, tmp_path):
     from transformers import AutoTokenizer
 
-    from babyssa.data import save_tokenizer
+    from babyssa.corpus import save_tokenizer
 
     end = tokenizer.eos_token_id
     assert causal.bos_token_id == causal.eos_token_id == end != tokenizer.bos_token_id

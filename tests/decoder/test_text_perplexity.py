@@ -9,10 +9,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babyssa.decoder import perplexity
-from babyssa.decoder.text_perplexity import _questions, token_nats
 from babyssa.errors import ConfigError, DataError, ModelError
-from babyssa.probing import as_loaded, score
+from babyssa.models import as_loaded, perplexity, score
+from babyssa.models.text_perplexity import _questions, token_nats
 
 TEXT = ["the dog sees a cat .", "where is the ball ?", "mommy gave the baby a cookie .", "look !"] * 3
 

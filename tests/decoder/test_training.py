@@ -12,10 +12,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from babyssa.attention import scoring_parameters
 from babyssa.commands.settings import read_recipe
-from babyssa.decoder import DecoderEvaluation, DecoderTraining, generate, perplexity, train_decoder
+from babyssa.decoder import DecoderEvaluation, DecoderTraining, generate, train_decoder
 from babyssa.decoder.training import unigram_perplexity
 from babyssa.errors import ConfigError, DataError, OutputExistsError
-from babyssa.probing import score
+from babyssa.models import perplexity, score
 from babyssa.training.config import Optimisation
 
 TINY = [

@@ -13,7 +13,7 @@ from babyssa.encoder import EncoderTraining, MaskedSentences, train_encoder
 from babyssa.encoder.config import EncoderSize, Evaluation, Masking
 from babyssa.encoder.training import split
 from babyssa.errors import ConfigError, DamageError, DataError, ModelError, OutputExistsError
-from babyssa.probing import score
+from babyssa.models import score
 from babyssa.training.config import Optimisation
 
 TINY = [
@@ -359,7 +359,7 @@ def test_the_files_of_a_run_have_the_modes_of_any_new_file(corpus, tokenizer_fol
 
 
 def test_a_run_folder_with_another_tokenizer_is_refused(corpus, tokenizer_folder, tmp_path):
-    from babyssa.data import train_tokenizer
+    from babyssa.corpus import train_tokenizer
 
     run = train_encoder(settings(corpus, tokenizer_folder, tmp_path / "run"))
     train_tokenizer(corpus, run.folder, vocab_size=300, overwrite=True)

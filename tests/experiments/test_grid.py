@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from babyssa.data import train_tokenizer
+from babyssa.corpus import train_tokenizer
 from babyssa.encoder import EncoderTraining, train_encoder
 from babyssa.encoder.config import EncoderSize, Evaluation
 from babyssa.errors import BabySSAError, BusyError, ConfigError, OutputExistsError, Stopped

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from babyssa.errors import DataError, OutputExistsError
-from babyssa.probing import MinimalPair, Paradigm, Suite, probe, score
+from babyssa.models import score
+from babyssa.probing import MinimalPair, Paradigm, Suite, probe
 
 SUITE = Suite(
     "small",
@@ -70,7 +71,7 @@ def test_a_model_that_knows_nothing_ties_on_every_pair_of_equal_length(make):
 
 
 def test_pairs_that_the_tokenizer_reads_alike_tie_whatever_the_batches(masked, monkeypatch):
-    monkeypatch.setattr("babyssa.probing.scorers._TOKENS_PER_CHUNK", 1)
+    monkeypatch.setattr("babyssa.models.scores._TOKENS_PER_CHUNK", 1)
     pairs = (MinimalPair("The dog sleeps .", "the dog sleeps ."), MinimalPair("the dog", "the dogs sleep"))
     (paradigm,) = probe(masked, Suite("s", (Paradigm("p", "p", pairs),)), batch_size=1).paradigms
     assert paradigm.ties == 1
@@ -127,7 +128,7 @@ def test_the_files_have_the_contracts_keys_and_agree_with_each_other(masked_fold
 
 
 def test_what_is_written_can_be_compared(masked_folder, tmp_path):
-    from babyssa.probing.result_folders import read_result
+    from babyssa.comparison.results import read_result
 
     probe(masked_folder, SUITE, out=tmp_path / "out")
     assert read_result(tmp_path / "out").variant == "tiny-masked"

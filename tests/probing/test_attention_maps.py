@@ -10,10 +10,11 @@ import pytest
 import torch
 
 from babyssa.attention import MixedConfig, SSAConfig, scoring_config, set_scoring
-from babyssa.attention.figures import draw_attention_maps
 from babyssa.errors import DataError, ModelError
-from babyssa.probing import attention_maps, load_model
+from babyssa.models import load_model
+from babyssa.probing import attention_maps
 from babyssa.probing.attention import mean_entropy
+from babyssa.probing.figures import draw_attention_maps
 
 TEXT = "the dog on the mat is big ."
 

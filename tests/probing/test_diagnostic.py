@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from babyssa.data.lexicon import load_lexicon
 from babyssa.errors import ConfigError, ModelError, OutputExistsError
+from babyssa.language.lexicon import load_lexicon
+from babyssa.models.loading import as_loaded
 from babyssa.probing import diagnose
 from babyssa.probing.diagnostic import (
     _control_labels,
@@ -21,7 +22,6 @@ from babyssa.probing.diagnostic import (
     hidden_states,
     subject_number,
 )
-from babyssa.probing.models import as_loaded
 
 FOLDS = 3
 

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from babyssa.comparison.report import escape
 from babyssa.console import say
 from babyssa.errors import BabySSAError, DataError, ModelError, describe
 from babyssa.files import read_json, read_yaml
-from babyssa.probing import as_loaded, load_model, load_suite, score
-from babyssa.probing.comparison_report import escape
-from babyssa.probing.encoding import encode
+from babyssa.models import as_loaded, load_model, score
+from babyssa.models.encoding import encode
+from babyssa.probing import load_suite
 
 ODD = [
     "<mask>",

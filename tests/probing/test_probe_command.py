@@ -118,7 +118,7 @@ def test_score_prints_every_token_and_the_sum(run_babyssa, masked_folder):
 
 
 def test_score_as_json_is_what_the_function_returns(run_babyssa, causal_folder):
-    from babyssa.probing import score
+    from babyssa.models import score
 
     texts = ["the dog 🙂", "<mask>"]
     status, printed, _ = run_babyssa("score", causal_folder, *texts, "--json", "--reduction", "mean")
@@ -133,7 +133,7 @@ def test_score_as_json_is_what_the_function_returns(run_babyssa, causal_folder):
 
 
 def test_precision_is_passed_on_and_recorded(run_babyssa, masked_folder, suite, tmp_path):
-    from babyssa.probing import score
+    from babyssa.models import score
 
     out = tmp_path / "out"
     options = ("--precision", "bfloat16")

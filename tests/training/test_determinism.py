@@ -5,9 +5,9 @@ import hashlib
 
 from babyssa.encoder import MaskedSentences, build_encoder, train_encoder
 from babyssa.encoder.config import EncoderSize, Evaluation, Masking
+from babyssa.models.run_config import read_settings
 from babyssa.training.config import Optimisation
 from babyssa.training.resume import own_tensors
-from babyssa.training.run_folder import read_settings
 
 VARIANTS = ("softmax", "ssa-1.5", "ssa-2", "ssa")
 

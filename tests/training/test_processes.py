@@ -27,9 +27,9 @@ from babyssa.encoder.config import EncoderSize, Evaluation, Masking
 from babyssa.errors import ConfigError
 from babyssa.experiments.demo import run_demo
 from babyssa.experiments.grid import sweep
+from babyssa.models.run_config import read_settings
 from babyssa.synthetic import InContextSize, SyntheticTraining, train_synthetic
 from babyssa.training.config import Optimisation
-from babyssa.training.run_folder import read_settings
 
 pytestmark = pytest.mark.slow
 

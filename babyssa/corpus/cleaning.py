@@ -1,0 +1,116 @@
+"""From an utterance to a sentence of the corpus, or to the one reason why it is left out.
+
+Case is kept: lower-casing belongs to the tokenizer. Spoken utterances get one end mark, as a last token, from
+their type and their first words. Running text keeps the end marks that are written in it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from babyssa.corpus.utterances import Utterance
+
+CHILD_ROLES = frozenset({"Target_Child", "Child"})
+"""The CHAT roles of children. A Brother or a Playmate may be of any age, and is not among them."""
+
+EXCLAMATION_TYPES = frozenset(
+    {"imperative", "imperatives", "imperative_emphatic", "imperative emphatic", "question exclamation"}
+)
+QUESTION_TYPES = frozenset(
+    {"question", "interruption question", "self interruption question", "trail off question"}
+)
+
+UNINTELLIGIBLE = ("xxx", "yyy", "www")
+"""CHAT's codes for unintelligible, phonologically coded and untranscribed speech.
+
+In a transcript they count anywhere in a word (``Mr_xxx``, ``xxx's``), in running text only as whole words
+(``www.example.org`` is none).
+"""
+
+_COMPOUND = re.compile("[+_]")
+_QUESTION_WORDS = frozenset({"what", "where", "how", "who", "when"})
+_QUESTION_STARTS = (("you", "wanna"), ("do", "you"), ("can", "you"))
+
+CHILD = "speaker is a child"
+COLLECTION = "another collection"
+AGE_UNKNOWN = "age unknown"
+TOO_OLD = "child too old"
+EMPTY = "no words"
+INTELLIGIBILITY = "xxx, yyy, www or U+FFFD"
+TOO_SHORT = "too few words"
+
+REASONS = (CHILD, COLLECTION, AGE_UNKNOWN, TOO_OLD, EMPTY, INTELLIGIBILITY, TOO_SHORT)
+"""Why an utterance is left out, in the order in which the rules are tried; the first that holds is counted."""
+
+DAYS_PER_YEAR = 365.25
+
+
+@dataclass(frozen=True)
+class CleaningRules:
+    """What is kept.
+
+    Parameters
+    ----------
+    min_words : int
+        Fewest words a sentence may have, its end mark counted.
+    max_age : float
+        Oldest age of the target child, in years.
+    keep_unknown_age : bool
+        Keep utterances of transcripts that do not tell the target child's age. Most of these have no target
+        child: they are talk among adults.
+    collection : str
+        The CHILDES collection to keep, or "any". Applies where a source names its collections.
+    """
+
+    min_words: int = 3
+    max_age: float = 6.0
+    keep_unknown_age: bool = False
+    collection: str = "Eng-NA"
+
+
+def clean(utterance: Utterance, rules: CleaningRules) -> tuple[str, None] | tuple[None, str]:
+    """Return (sentence, None), or (None, the reason why there is none)."""
+    if utterance.is_transcribed:
+        if utterance.role in CHILD_ROLES:
+            return None, CHILD
+        if rules.collection != "any" and utterance.collection not in (None, rules.collection):
+            return None, COLLECTION
+        if utterance.age is None and not rules.keep_unknown_age:
+            return None, AGE_UNKNOWN
+        if utterance.age is not None and utterance.age > rules.max_age * DAYS_PER_YEAR:
+            return None, TOO_OLD
+        words = _COMPOUND.sub(" ", utterance.text).split()
+    else:
+        words = utterance.text.split()
+    if not words:
+        return None, EMPTY
+    searched = utterance.text if utterance.is_transcribed else words
+    if "\ufffd" in utterance.text or any(code in searched for code in UNINTELLIGIBLE):
+        return None, INTELLIGIBILITY
+    if utterance.is_transcribed:
+        words.append(end_mark(words, utterance.type))
+    if len(words) < rules.min_words:
+        return None, TOO_SHORT
+    return " ".join(words), None
+
+
+def end_mark(words: list[str], utterance_type: str) -> str:
+    """The end mark of a spoken utterance, ``.``, ``?`` or ``!``.
+
+    Transcribers end many questions in a full stop, so its first words outweigh its type. A question word
+    counts with whatever is contracted onto it (*what's*, *who'll*), and not inside another word (*whoops*).
+
+    >>> end_mark("what's that".split(), "declarative")
+    '?'
+    >>> end_mark("what a mess".split(), "imperative_emphatic")
+    '!'
+    """
+    start = [word.lower() for word in words[:2]]
+    opener = re.split("['\u2019]", start[0], maxsplit=1)[0]
+    exclamative = start == ["what", "a"] and len(words) > 2
+    if (opener in _QUESTION_WORDS and not exclamative) or tuple(start) in _QUESTION_STARTS:
+        return "?"
+    if utterance_type in EXCLAMATION_TYPES:
+        return "!"
+    return "?" if utterance_type in QUESTION_TYPES else "."

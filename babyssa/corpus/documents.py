@@ -1,0 +1,106 @@
+"""Running text as documents: what a decoder reads one after the other, and what perplexity is measured on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from babyssa.corpus.lines import read_lines
+from babyssa.corpus.preparation import CORPUS_FILE, corpus_file
+from babyssa.corpus.text import DATASET_BUILDERS, read_rows
+from babyssa.errors import DataError
+
+Layout = Literal["lines", "blocks", "file"]
+
+# "id" or "owner/id", with ":config" or without.
+_HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?(:[\w.-]+)?")
+
+
+def is_text(corpus: str | Path) -> bool:
+    """Whether `corpus` is a local text: a file that no dataset reader claims, or a prepared folder."""
+    path = Path(corpus)
+    if path.is_dir():
+        return (path / CORPUS_FILE).is_file()
+    if path.name.lower().endswith((".txt", ".txt.gz")):
+        return True
+    return path.is_file() and path.suffix.lower() not in (*DATASET_BUILDERS, ".gz")
+
+
+def read_documents(
+    corpus: str | Path,
+    *,
+    layout: Layout = "lines",
+    text_column: str = "text",
+    split: str | None = None,
+    streaming: bool = False,
+) -> Iterator[str]:
+    """Yield the documents of a corpus, in order, none of them empty.
+
+    Parameters
+    ----------
+    corpus : path-like
+        A text file (.txt, .txt.gz or of any unknown ending), a folder that ``babyssa prepare`` wrote, or
+        anything that ``datasets`` loads: a .jsonl, .json, .parquet, .csv or .arrow file, a folder, or a hub id
+        (``id`` or ``id:config``).
+    layout : {"lines", "blocks", "file"}
+        How documents stand in a text file: one on each line; separated by empty lines; or the whole file as it
+        is. Each row of a dataset is a document.
+    text_column, split, streaming
+        Of a dataset; see :func:`babyssa.corpus.text.read_rows`. A text file is always read line by line.
+
+    Raises
+    ------
+    DataError
+        If it is missing or cannot be read; while iterating, at the place where it breaks.
+    """
+    if not is_text(corpus):
+        if not Path(corpus).exists() and not _HUB_ID.fullmatch(str(corpus)):
+            raise DataError("no such file or folder", path=corpus, remedy="name a text, a dataset or a hub id")
+        rows = read_rows(str(corpus), text_column, split=split, streaming=streaming)
+        yield from (text for text in rows if text.strip())
+        return
+    lines = read_lines(corpus_file(corpus))
+    if layout == "lines":
+        yield from (document for line in lines if (document := line.strip()))
+    elif layout == "file":
+        text = "".join(lines)
+        if text.strip():
+            yield text
+    else:
+        block: list[str] = []
+        for line in lines:
+            if line.strip():
+                block.append(line.rstrip())
+            elif block:
+                yield "\n".join(block)
+                block = []
+        if block:
+            yield "\n".join(block)
+
+
+def shuffled(documents: Iterable[str], size: int, seed: list[int]) -> Iterator[str]:
+    """Yield a stream in another order: each document drawn from a buffer of the next `size`.
+
+    Parameters
+    ----------
+    documents : iterable of str
+        A stream, read no further than `size` ahead.
+    size : int
+        Documents in the buffer; 1 leaves the order.
+    seed : list of int
+        Decides the order.
+    """
+    generator = np.random.default_rng(seed)
+    buffer: list[str] = []
+    for document in documents:
+        if len(buffer) < size:
+            buffer.append(document)
+            continue
+        place = int(generator.integers(size))
+        yield buffer[place]
+        buffer[place] = document
+    yield from (buffer[place] for place in generator.permutation(len(buffer)))

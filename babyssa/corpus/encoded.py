@@ -1,0 +1,142 @@
+"""Sentences as token ids: a corpus is encoded once for each tokenizer, and read from disk from then on.
+
+The ids are in the user's cache folder, under a name made of what they depend on, and are mapped into memory, not
+read into it. The folder may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from babyssa.checksums import CHECKSUMS, read_checksums, verify_checksums, write_checksums
+from babyssa.console import say
+from babyssa.corpus import encode_sentences, tokenizer_sha256
+from babyssa.errors import BabySSAError, ConfigError
+from babyssa.files import cache_folder, moved_into_place, sha256
+
+# Raised when what is kept, or how sentences are read and encoded, changes.
+_FORMAT = "1"
+_IDS, _LENGTHS = "ids.npy", "lengths.npy"
+# The tokenizer's own objects, which it makes of all that it is given at once, are large.
+_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Token ids of many sentences.
+
+    Parameters
+    ----------
+    ids : array of int, (tokens,)
+        Sentences end to end, each with its bos and eos; may be mapped from a file.
+    starts : array of int64, (sentences,)
+        Where in `ids` each begins.
+    lengths : array of int64, (sentences,)
+        How many tokens each has.
+    """
+
+    ids: np.ndarray
+    starts: np.ndarray
+    lengths: np.ndarray
+
+    @classmethod
+    def end_to_end(cls, ids: np.ndarray, lengths: np.ndarray) -> Sentences:
+        """All sentences of `ids`, by their lengths."""
+        lengths = lengths.astype(np.int64)
+        return cls(ids, np.cumsum(lengths) - lengths, lengths)
+
+    @classmethod
+    def of(cls, sequences: Sequence[Sequence[int]]) -> Sentences:
+        """Sentences given as lists of token ids."""
+        lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
+        ids = np.fromiter(itertools.chain.from_iterable(sequences), dtype=np.int32, count=int(lengths.sum()))
+        return cls.end_to_end(ids, lengths)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def select(self, rows: np.ndarray) -> Sentences:
+        """The sentences numbered `rows`, of the same ids."""
+        return Sentences(self.ids, self.starts[rows], self.lengths[rows])
+
+
+def encode_corpus(text: Sequence[str], tokenizer, corpus: Path) -> Sentences:
+    """Encode the sentences of a corpus, or read what was encoded before.
+
+    Parameters
+    ----------
+    text : sequence of str
+        The sentences of the corpus.
+    tokenizer : transformers.PreTrainedTokenizerFast
+        Encodes them.
+    corpus : Path
+        The file that they were read from.
+
+    Returns
+    -------
+    Sentences
+        As many, in the same order. Where the cache folder cannot be written, a warning is said and they are in
+        memory.
+    """
+    try:
+        folder = _folder(corpus, tokenizer)
+        found = _read(folder, len(text))
+    except ConfigError as error:
+        say(f"warning: token ids are not kept for the next training: {error.what} ({error.remedy})")
+        folder = found = None
+    if found is None:
+        parts = [
+            Sentences.of(encode_sentences(tokenizer, text[start : start + _AT_ONCE]))
+            for start in range(0, len(text), _AT_ONCE)
+        ]
+        ids, lengths = (np.concatenate([getattr(part, key) for part in parts]) for key in ("ids", "lengths"))
+        found = Sentences.end_to_end(ids.astype(np.min_scalar_type(ids.max(initial=0))), lengths)
+        if folder is not None:
+            _keep(folder, found)
+    return found
+
+
+def _folder(corpus: Path, tokenizer) -> Path:
+    """Where the ids of a corpus are kept: a name made of all that they depend on."""
+    versions = (version("tokenizers"), version("transformers"), _FORMAT)
+    depends_on = " ".join((sha256(corpus), tokenizer_sha256(tokenizer), *versions))
+    return cache_folder() / "encoded" / hashlib.sha256(depends_on.encode()).hexdigest()[:32]
+
+
+def _read(folder: Path, count: int) -> Sentences | None:
+    """What is in the cache, if it is whole."""
+    if not (folder / CHECKSUMS).is_file():
+        return None
+    try:
+        verify_checksums(folder)
+        if set(read_checksums(folder)) != {_IDS, _LENGTHS}:
+            return None
+        found = Sentences.end_to_end(np.load(folder / _IDS, mmap_mode="r"), np.load(folder / _LENGTHS))
+    except (BabySSAError, OSError):
+        say(f"{folder}: is damaged; encoding the corpus again")
+        return None
+    return found if len(found) == count and found.lengths.sum() == len(found.ids) else None
+
+
+def _keep(folder: Path, sentences: Sentences) -> None:
+    try:
+        _write(folder, sentences)
+    except (OSError, BabySSAError) as error:
+        # Another process may have been quicker.
+        if _read(folder, len(sentences)) is None:
+            why = getattr(error, "what", None) or getattr(error, "strerror", None) or error
+            say(f"warning: {folder}: {why}; the next training on this corpus will encode it again")
+
+
+def _write(folder: Path, sentences: Sentences) -> None:
+    with moved_into_place(folder) as partial:
+        np.save(partial / _IDS, sentences.ids)
+        np.save(partial / _LENGTHS, sentences.lengths.astype(np.int32))
+        write_checksums(partial, {name: sha256(partial / name) for name in (_IDS, _LENGTHS)})

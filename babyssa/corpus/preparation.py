@@ -1,0 +1,372 @@
+"""From sources to a corpus: find the files, read them, clean every utterance, order by age, write.
+
+This is the file to read first: :func:`prepare` is the whole data path.
+"""
+
+from __future__ import annotations
+
+import glob
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from babyssa.console import progress
+from babyssa.corpus.chat import read_chat
+from babyssa.corpus.childes_db import read_childes_db
+from babyssa.corpus.cleaning import REASONS, CleaningRules, clean
+from babyssa.corpus.lines import read_lines
+from babyssa.corpus.text import read_dataset, read_text
+from babyssa.corpus.utterances import Utterance
+from babyssa.errors import ConfigError, DataError, nearest
+from babyssa.files import atomic_write, refuse_to_overwrite, versions, write_json
+
+CORPUS_FILE = "corpus.txt"
+STATS_FILE = "stats.json"
+
+SUFFIXES = {
+    "childes-db": (".csv", ".csv.gz"),
+    "chat": (".cha", ".zip"),
+    "text": (".txt", ".txt.gz"),
+    "datasets": (".jsonl", ".json", ".parquet", ".arrow"),
+}
+"""How the names of each kind's files end."""
+
+ORDERS = ("age", "source")
+
+
+class Source(NamedTuple):
+    """One file or dataset to read, and as what."""
+
+    kind: str
+    location: str
+
+
+@dataclass(frozen=True)
+class SourceStats:
+    """Counts of one file or dataset."""
+
+    name: str
+    kind: str
+    read: int
+    kept: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class CorpusStats:
+    """What went into a corpus and what was left out; every utterance read is counted exactly once.
+
+    Parameters
+    ----------
+    read, kept : int
+        Utterances read, and sentences in the corpus.
+    tokens : int
+        Tokens of the corpus, by white space, end marks included.
+    dropped : dict of str to int
+        Utterances left out, by reason.
+    roles : dict of str to int
+        Kept utterances of transcripts, by the speaker's role.
+    min_age, max_age : float or None
+        Youngest and oldest age of a target child in the corpus, in days.
+    unknown_age : int
+        Sentences kept from sources that do not tell an age; they stand last in an age-ordered corpus.
+    sources : list of SourceStats
+        Counts of each file or dataset, in the order of reading.
+    order : str
+        The corpus's order, "age" or "source".
+    rules : CleaningRules
+        The rules applied.
+    """
+
+    read: int
+    kept: int
+    tokens: int
+    dropped: dict[str, int]
+    roles: dict[str, int]
+    min_age: float | None
+    max_age: float | None
+    unknown_age: int
+    sources: list[SourceStats]
+    order: str
+    rules: CleaningRules
+
+    def __post_init__(self):
+        assert self.read == self.kept + sum(self.dropped.values()), "an utterance is neither kept nor counted"
+        assert self.kept == sum(source.kept for source in self.sources), "the sources do not add up"
+
+    def __str__(self) -> str:
+        lines = [f"{self.kept:>10,}  sentences", f"{self.tokens:>10,}  tokens (by white space)"]
+        if self.min_age is not None:
+            lines.append(f"ages {self.min_age:,.0f} to {self.max_age:,.0f} days; {self.unknown_age:,} without age")
+        lines.append(f"{self.read:>10,}  utterances read, of which left out:")
+        lines += [f"{count:>10,}  {reason}" for reason, count in self.dropped.items() if count]
+        return "\n".join(lines)
+
+
+def prepare(
+    sources: Sequence[str | Path] | str | Path,
+    out: str | Path,
+    *,
+    kind: str = "auto",
+    order: str = "age",
+    text_column: str = "text",
+    min_words: int = 3,
+    max_age: float = 6.0,
+    keep_unknown_age: bool = False,
+    collection: str = "Eng-NA",
+    overwrite: bool = False,
+) -> CorpusStats:
+    """Read, clean and order a corpus, and write ``corpus.txt`` and ``stats.json`` into `out`.
+
+    Parameters
+    ----------
+    sources : path-like or sequence of path-like
+        Files, folders (searched to the bottom), globs, zips of CHAT, or with `kind` "datasets" also ids.
+    out : path-like
+        The folder to write.
+    kind : str
+        "auto" (by the end of each name), "childes-db", "chat", "text" or "datasets".
+    order : str
+        "age": youngest target child first, then by transcript and utterance; sentences without an age come
+        last, as read. "source": as read.
+    text_column : str
+        The column of text in datasets.
+    min_words, max_age, keep_unknown_age, collection
+        See :class:`CleaningRules`; all but `min_words` apply to transcripts only.
+    overwrite : bool
+        Replace an earlier corpus in `out`.
+
+    Returns
+    -------
+    CorpusStats
+
+    Raises
+    ------
+    DataError
+        If a source is missing or broken, or nothing is kept. An earlier corpus is left as it was.
+    OutputExistsError
+        If `out` holds a corpus and `overwrite` is false.
+    """
+    if order not in ORDERS:
+        raise ConfigError(f"unknown order '{order}'", remedy=nearest(order, ORDERS))
+    if min_words < 1:
+        raise ConfigError(f"min_words is {min_words}", remedy="it must be at least 1")
+    if not max_age > 0:
+        raise ConfigError(f"max_age is {max_age}", remedy="it must be a positive number of years")
+    out = Path(out)
+    refuse_to_overwrite(out, [CORPUS_FILE, STATS_FILE], overwrite)
+    rules = CleaningRules(min_words, max_age, keep_unknown_age, collection)
+
+    dropped = Counter(dict.fromkeys(REASONS, 0))
+    roles = Counter()
+    kept: list[tuple[Utterance, str]] = []
+    source_stats = []
+    for source in progress(find_sources(sources, kind), "reading"):
+        read = 0
+        first = len(kept)
+        for utterance in _read(source, text_column):
+            read += 1
+            sentence, reason = clean(utterance, rules)
+            if sentence is None:
+                dropped[reason] += 1
+            else:
+                kept.append((utterance, sentence))
+                if utterance.role is not None:
+                    roles[utterance.role] += 1
+        tokens = sum(len(sentence.split(" ")) for _, sentence in kept[first:])
+        source_stats.append(SourceStats(source.location, source.kind, read, len(kept) - first, tokens))
+
+    ages = [utterance.age for utterance, _ in kept if utterance.age is not None]
+    stats = CorpusStats(
+        read=sum(source.read for source in source_stats),
+        kept=len(kept),
+        tokens=sum(source.tokens for source in source_stats),
+        dropped=dict(dropped),
+        roles=dict(roles.most_common()),
+        min_age=min(ages, default=None),
+        max_age=max(ages, default=None),
+        unknown_age=len(kept) - len(ages),
+        sources=source_stats,
+        order=order,
+        rules=rules,
+    )
+    if not kept:
+        raise _nothing_kept(stats)
+    if order == "age":
+        kept.sort(key=lambda pair: age_order(pair[0]))
+    with atomic_write(out / CORPUS_FILE) as file:
+        file.writelines(f"{sentence}\n" for _, sentence in kept)
+    write_json(out / STATS_FILE, {**asdict(stats), "versions": versions()})
+    return stats
+
+
+def read_utterances(
+    sources: Sequence[str | Path] | str | Path, *, kind: str = "auto", text_column: str = "text"
+) -> Iterator[Utterance]:
+    """Yield every utterance of `sources`, uncleaned, in the order of reading; see :func:`prepare`."""
+    for source in find_sources(sources, kind):
+        yield from _read(source, text_column)
+
+
+def read_corpus(path: str | Path) -> list[str]:
+    """Read the sentences of a corpus, in order.
+
+    Parameters
+    ----------
+    path : path-like
+        A text file of one sentence per line, or the folder that :func:`prepare` wrote. Empty lines are skipped.
+
+    Raises
+    ------
+    DataError
+        If it is missing, empty or not UTF-8.
+    """
+    path = Path(path)
+    if path.is_dir():
+        path = path / CORPUS_FILE
+        if not path.is_file():
+            raise DataError("no such file", path=path, remedy="prepare a corpus with 'babyssa prepare'")
+    sentences = [sentence for line in read_lines(path) if (sentence := line.strip())]
+    if not sentences:
+        raise DataError("the corpus is empty", path=path, remedy="it needs a sentence per line")
+    return sentences
+
+
+def held_out_places(count: int, held_out: int, what: str = "sentences") -> list[int]:
+    """Numbers, from 0, of the `held_out` of `count` sentences or documents that a run keeps out of training.
+
+    They stand at even distances, and are the same for every run on a corpus, whatever its seed.
+
+    Raises
+    ------
+    DataError
+        If nothing would be left.
+    """
+    if held_out <= 0:
+        return []
+    if held_out >= count:
+        raise DataError(
+            f"{held_out} {what} are to be held out of a corpus of {count}",
+            remedy="lower evaluation.held_out, or use a larger corpus",
+        )
+    return np.linspace(0, count - 1, held_out).astype(int).tolist()
+
+
+def corpus_file(corpus: str | Path) -> Path:
+    """The text file of a corpus that is given as a file or as a prepared folder."""
+    return Path(corpus) / CORPUS_FILE if Path(corpus).is_dir() else Path(corpus)
+
+
+def age_order(utterance: Utterance) -> tuple:
+    """Sort key: age, transcript (by number if it is one), position; equal for all without an age."""
+    if utterance.age is None:
+        return (math.inf, math.inf, "", 0)
+    number = int(utterance.transcript) if utterance.transcript.isdecimal() else math.inf
+    return (utterance.age, number, utterance.transcript, utterance.order)
+
+
+def find_sources(sources: Sequence[str | Path] | str | Path, kind: str = "auto") -> list[Source]:
+    """Find the files behind paths, folders, globs and ids; a file named twice is read once.
+
+    In a folder, "auto" takes the transcripts if there are any, else the plain texts, so that a licence or a
+    readme beside transcripts is not taken for speech.
+
+    Raises
+    ------
+    DataError
+        If a source is missing, of no known kind, or has nothing to read in it.
+    ConfigError
+        If `kind` is unknown, or there are no sources.
+    """
+    if kind != "auto" and kind not in SUFFIXES:
+        raise ConfigError(f"unknown kind '{kind}'", remedy=nearest(kind, ["auto", *SUFFIXES]))
+    if isinstance(sources, str | Path):
+        sources = [sources]
+    if not sources:
+        raise ConfigError("no source given", remedy="name at least one file, folder or dataset")
+    found = {}
+    for location in sources:
+        for source in _expand(str(location), kind):
+            found.setdefault(Path(source.location).resolve(), source)
+    return list(found.values())
+
+
+def _expand(location: str, kind: str) -> Iterable[Source]:
+    path = Path(location)
+    if path.is_dir():
+        return _in_folder(path, kind)
+    if path.exists() or (kind == "datasets" and not glob.has_magic(location)):
+        found = _kind_of(path) if kind == "auto" else kind
+        if found is None:
+            raise DataError(
+                "cannot tell what kind of file it is", path=path, remedy=f"pass --kind ({', '.join(SUFFIXES)})"
+            )
+        return [Source(found, location)]
+    if glob.has_magic(location):
+        return _matching(location, kind)
+    raise DataError("no such file or folder", path=path, remedy="for a dataset of the hub, pass --kind datasets")
+
+
+def _in_folder(folder: Path, kind: str) -> Iterable[Source]:
+    if kind == "datasets" or (kind == "auto" and _is_saved_dataset(folder)):
+        return [Source("datasets", str(folder))]
+    files = [
+        Source(of_kind, str(path))
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.startswith(".") and (of_kind := _kind_of(path)) is not None
+    ]
+    wanted = [source for source in files if source.kind == kind]
+    if kind == "auto":
+        wanted = [source for source in files if source.kind in ("childes-db", "chat")]
+        wanted = wanted or [source for source in files if source.kind == "text"]
+    if not wanted:
+        kinds = ("childes-db", "chat", "text") if kind == "auto" else (kind,)
+        endings = ", ".join(suffix for of_kind in kinds for suffix in SUFFIXES[of_kind])
+        raise DataError("the folder has nothing to read in it", path=folder, remedy=f"expected {endings}")
+    return wanted
+
+
+def _matching(pattern: str, kind: str) -> Iterable[Source]:
+    matches = sorted(glob.glob(pattern, recursive=True))
+    found = []
+    for match in matches:
+        path = Path(match)
+        if path.is_dir():
+            found += _in_folder(path, kind)
+        elif kind != "auto" or _kind_of(path) is not None:
+            found.append(Source(_kind_of(path) if kind == "auto" else kind, match))
+    if not found:
+        what = "no file matches" if not matches else "no matching file is of a known kind"
+        raise DataError(what, path=pattern, remedy="check the pattern, or pass --kind")
+    return found
+
+
+def _kind_of(path: Path) -> str | None:
+    name = path.name.lower()
+    return next((kind for kind, suffixes in SUFFIXES.items() if name.endswith(suffixes)), None)
+
+
+def _is_saved_dataset(folder: Path) -> bool:
+    return (folder / "dataset_dict.json").exists() or (folder / "dataset_info.json").exists()
+
+
+def _read(source: Source, text_column: str) -> Iterator[Utterance]:
+    if source.kind == "datasets":
+        return read_dataset(source.location, text_column)
+    reader = {"childes-db": read_childes_db, "chat": read_chat, "text": read_text}[source.kind]
+    return reader(Path(source.location))
+
+
+def _nothing_kept(stats: CorpusStats) -> DataError:
+    names = [source.name for source in stats.sources]
+    reasons = ", ".join(f"{reason}: {count:,}" for reason, count in stats.dropped.items() if count)
+    return DataError(
+        f"nothing is left of {stats.read:,} utterances" + (f" ({reasons})" if reasons else ""),
+        path=names[0] if len(names) == 1 else None,
+        remedy="name other sources, or relax --min-words, --max-age, --collection or --keep-unknown-age",
+    )

@@ -1,0 +1,165 @@
+"""Readers of running text: plain text files, and anything that the ``datasets`` library loads."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from babyssa.corpus.lines import LINE_LIMIT, read_lines
+from babyssa.corpus.utterances import Utterance
+from babyssa.errors import DataError
+
+DATASET_BUILDERS = {
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".txt": "text",
+}
+
+
+def read_text(path: Path) -> Iterator[Utterance]:
+    """Yield the lines of a UTF-8 text file (.txt or .txt.gz), one sentence each."""
+    for order, line in enumerate(read_lines(path), start=1):
+        yield Utterance(text=line, source=str(path), order=order)
+
+
+def read_dataset(location: str, text_column: str = "text") -> Iterator[Utterance]:
+    """Yield the lines of a column of text in a dataset.
+
+    Parameters
+    ----------
+    location : str
+        A file (.csv, .json, .jsonl, .parquet, .arrow, .txt), a folder that ``save_to_disk`` wrote or
+        ``load_dataset`` reads, or a dataset of the hub, as ``id`` or ``id:config``.
+    text_column : str
+        The column. A text of several lines gives one sentence per line.
+
+    Raises
+    ------
+    DataError
+        If there is no such dataset or column, or the column does not hold text.
+    """
+    order = 0
+    for number, text in enumerate(read_rows(location, text_column), start=1):
+        for line in text.split("\n"):
+            if len(line) > LINE_LIMIT:
+                raise DataError(
+                    f"row {number} has a line longer than {LINE_LIMIT:,} characters",
+                    path=location,
+                    remedy="put one sentence on each line",
+                )
+            order += 1
+            yield Utterance(text=line, source=location, order=order)
+
+
+def read_rows(
+    location: str, text_column: str = "text", *, split: str | None = None, streaming: bool = False
+) -> Iterator[str]:
+    """Yield the texts of a column of a dataset, whole; a missing text is an empty one.
+
+    Parameters
+    ----------
+    location, text_column
+        See :func:`read_dataset`.
+    split : str, optional
+        The split; "train", or the only one, if not given.
+    streaming : bool
+        Fetch rows as they are wanted, never the whole dataset.
+
+    Raises
+    ------
+    DataError
+        See :func:`read_dataset`.
+    """
+    rows = _split(_load(location, streaming), split, location)
+    known = rows.column_names
+    if known is None:  # a stream may not know its columns before its first row
+        known = next(map(list, _fetched(rows, location)), [text_column])
+    if text_column not in known:
+        raise DataError(
+            f"the dataset has no column '{text_column}' (found: {', '.join(known)[:300]})",
+            path=location,
+            remedy="name the column with --text-column",
+        )
+    for number, row in enumerate(_fetched(rows.select_columns([text_column]), location), start=1):
+        text = row[text_column]
+        if text is not None and not isinstance(text, str):
+            raise DataError(
+                f"row {number}: column '{text_column}' holds a {type(text).__name__}, not text",
+                path=location,
+                remedy="name a column of text with --text-column",
+            )
+        yield text or ""
+
+
+def _fetched(rows: Any, location: str) -> Iterator[dict[str, Any]]:
+    """The rows of a dataset; whatever breaks on the way names the dataset."""
+    log = logging.getLogger("datasets")
+    remaining, level = iter(rows), log.level
+    while True:
+        # The library logs what it raises, too.
+        log.setLevel(logging.CRITICAL)
+        try:
+            row = next(remaining, None)
+        except Exception as error:  # as in _load; a stream fails only here
+            raise DataError(
+                f"cannot be read as a dataset: {type(error).__name__}: {error}",
+                path=location,
+                remedy="check the file, and the network for a dataset of the hub",
+            ) from error
+        finally:
+            log.setLevel(level)
+        if row is None:
+            return
+        yield row
+
+
+def _load(location: str, streaming: bool = False):
+    import datasets
+
+    path = Path(location)
+    try:
+        if path.is_dir() and ((path / "state.json").exists() or (path / "dataset_dict.json").exists()):
+            loaded = datasets.load_from_disk(location)
+            if not streaming:
+                return loaded
+            if isinstance(loaded, datasets.Dataset):
+                return loaded.to_iterable_dataset()
+            return {name: rows.to_iterable_dataset() for name, rows in loaded.items()}
+        if path.is_dir():
+            return datasets.load_dataset(location, streaming=streaming)
+        if path.is_file():
+            builder = DATASET_BUILDERS.get(path.suffix.lower())
+            if builder is None:
+                raise DataError(
+                    f"no dataset reader for files in '{path.suffix}'",
+                    path=path,
+                    remedy=f"known: {', '.join(DATASET_BUILDERS)}",
+                )
+            return datasets.load_dataset(builder, data_files=location, streaming=streaming)
+        name, _, config = location.partition(":")
+        return datasets.load_dataset(name, config or None, streaming=streaming)
+    except DataError:
+        raise
+    except Exception as error:  # the library raises dozens of kinds, for files, hub, network and formats
+        raise DataError(
+            f"cannot be loaded as a dataset: {type(error).__name__}: {error}",
+            path=location,
+            remedy="check the path or id, and the network for a dataset of the hub",
+        ) from error
+
+
+def _split(loaded, split: str | None, location: str):
+    if not hasattr(loaded, "keys"):
+        if split is None:
+            return loaded
+        raise DataError("the dataset has no splits", path=location, remedy="leave out the split")
+    if (split or "train") in loaded:
+        return loaded[split or "train"]
+    if split is None and len(loaded) == 1:
+        return next(iter(loaded.values()))
+    raise DataError(f"the dataset has no split '{split or 'train'}' (found: {', '.join(loaded)})", path=location)

@@ -1,0 +1,245 @@
+"""Sentences as a model sees them: exactly what is given, or an error."""
+
+from __future__ import annotations
+
+import unicodedata
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, repeat
+from typing import Any
+
+import numpy as np
+
+from babyssa.errors import DataError, ModelError, quoted
+from babyssa.models.loading import LoadedModel
+
+# What a tokenizer returns is many times as large as what is kept of it.
+_SENTENCES_PER_CALL = 1024
+_DOCUMENTS_AT_ONCE = 1000
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One sentence as a model sees it.
+
+    Attributes
+    ----------
+    ids : tuple of int
+        Token ids with special tokens.
+    inside : tuple of int
+        Positions in `ids` of the sentence's own tokens.
+    words : tuple of int or None
+        For each position in `inside` the number of the word that it belongs to: a word is a pre-token of the
+        tokenizer (for byte-level BPE a run of letters, of digits or of other signs). None if it cannot say.
+    """
+
+    ids: tuple[int, ...]
+    inside: tuple[int, ...]
+    words: tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class Encodings:
+    """All those of many sentences that have one number of tokens; what :class:`Encoding` says, in arrays.
+
+    Attributes
+    ----------
+    index : (sentences,) int
+        Which sentences these are, counted from 0; ascending.
+    ids : (sentences, length) int
+        Token ids with special tokens.
+    inside : (sentences, length) bool
+        Which tokens are the sentence's own.
+    words : (sentences, length) int or None
+        The number of the word that a token inside belongs to.
+    """
+
+    index: np.ndarray
+    ids: np.ndarray
+    inside: np.ndarray
+    words: np.ndarray | None
+
+    def parts(self, size: int) -> Iterator[Encodings]:
+        """The same sentences, at most `size` at a time."""
+        for start in range(0, len(self.index), size):
+            part = slice(start, start + size)
+            words = None if self.words is None else self.words[part]
+            yield replace(self, index=self.index[part], ids=self.ids[part], inside=self.inside[part], words=words)
+
+
+def encode(loaded: LoadedModel, sentence: str) -> Encoding:
+    """The token ids of one sentence; see :func:`encode_all`."""
+    return next(_encode(loaded, [sentence], [{}]))
+
+
+def encode_all(
+    loaded: LoadedModel, sentences: Iterable[str], places: Iterable[Mapping[str, Any]] | None = None
+) -> list[Encodings]:
+    """The token ids of sentences: for a masked model framed by its special tokens, for a causal one after bos.
+
+    A special token written out in a sentence (``<mask>``) is read as the characters that it is made of.
+
+    Parameters
+    ----------
+    loaded : LoadedModel
+        The model that will read them.
+    sentences : iterable of str
+        Any texts.
+    places : iterable of mapping, optional
+        ``path`` and ``line`` of each sentence, for error messages.
+
+    Returns
+    -------
+    list of Encodings
+        One for each number of tokens, ascending; together 9 bytes a token and 8 a sentence.
+
+    Raises
+    ------
+    DataError
+        If a sentence is empty, not valid Unicode, too long for the model, or cannot be represented.
+    ModelError
+        If a causal model's tokenizer has neither bos nor eos, so that nothing predicts the first token.
+    """
+    collected: dict[int, _Columns] = {}
+    for index, encoding in enumerate(_encode(loaded, sentences, repeat({}) if places is None else places)):
+        collected.setdefault(len(encoding.ids), _Columns()).add(index, encoding)
+    return [collected[length].encodings(length) for length in sorted(collected)]
+
+
+class _Columns:
+    """Encodings of one length in the making."""
+
+    def __init__(self) -> None:
+        self.index, self.ids, self.inside, self.words = array("q"), array("i"), array("b"), array("i")
+
+    def add(self, index: int, encoding: Encoding) -> None:
+        inside = [False] * len(encoding.ids)
+        for position in encoding.inside:
+            inside[position] = True
+        self.index.append(index)
+        self.ids.extend(encoding.ids)
+        self.inside.extend(inside)
+        if encoding.words is not None:
+            words = [-1] * len(encoding.ids)
+            for position, word in zip(encoding.inside, encoding.words, strict=True):
+                words[position] = word
+            self.words.extend(words)
+
+    def encodings(self, length: int) -> Encodings:
+        return Encodings(
+            np.asarray(self.index),
+            np.asarray(self.ids).reshape(-1, length),
+            np.asarray(self.inside).astype(bool).reshape(-1, length),
+            np.asarray(self.words).reshape(-1, length) if self.words else None,
+        )
+
+
+def _encode(
+    loaded: LoadedModel, sentences: Iterable[str], places: Iterable[Mapping[str, Any]]
+) -> Iterator[Encoding]:
+    """The encodings of sentences in turn."""
+    remaining = zip(sentences, places, strict=False)
+    while block := list(islice(remaining, _SENTENCES_PER_CALL)):
+        yield from _encode_block(loaded, *zip(*block, strict=True))
+
+
+def _encode_block(
+    loaded: LoadedModel, sentences: Sequence[str], places: Sequence[Mapping[str, Any]]
+) -> Iterator[Encoding]:
+    tokenizer = loaded.tokenizer
+    for sentence, place in zip(sentences, places, strict=True):
+        _check_text(sentence, place)
+    masked = loaded.kind == "masked"
+    encoded = tokenizer(
+        list(sentences),
+        add_special_tokens=masked,
+        split_special_tokens=True,
+        return_special_tokens_mask=True,
+        return_offsets_mapping=tokenizer.is_fast,
+        padding=False,
+        truncation=False,
+        verbose=False,
+    )
+    forbidden = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    start = () if masked else (start_id(loaded),)
+    for index, (sentence, place) in enumerate(zip(sentences, places, strict=True)):
+        ids = encoded["input_ids"][index]
+        added = encoded["special_tokens_mask"][index] if masked else [0] * len(ids)
+        inside = [position for position, special in enumerate(added) if not special]
+        if not inside:
+            raise DataError(f"sentence {quoted(sentence)} has no tokens", **place)
+        for position in inside:
+            if ids[position] in forbidden:
+                token = tokenizer.convert_ids_to_tokens(ids[position])
+                raise DataError(f"sentence {quoted(sentence)} is read as having special token {token}", **place)
+        words = None
+        if tokenizer.is_fast:
+            offsets = encoded["offset_mapping"][index]
+            dropped = _dropped(sentence, [offsets[position] for position in inside])
+            if dropped:
+                raise DataError(
+                    f"sentence {quoted(sentence)}: the tokenizer drops {dropped!a}",
+                    **place,
+                    remedy="use a tokenizer with an unknown token or the whole byte alphabet",
+                )
+            word_of = encoded.word_ids(index)
+            words = tuple(word_of[position] for position in inside)
+        length = len(start) + len(ids)
+        if loaded.max_tokens is not None and length > loaded.max_tokens:
+            raise DataError(
+                f"sentence {quoted(sentence)} is {length} tokens long, but the model takes {loaded.max_tokens}",
+                **place,
+                remedy="shorten or drop it",
+            )
+        yield Encoding((*start, *ids), tuple(len(start) + position for position in inside), words)
+
+
+def _check_text(sentence: str, place: Mapping[str, Any]) -> None:
+    if not sentence.strip():
+        raise DataError(f"sentence {quoted(sentence)} is empty", **place)
+    try:
+        sentence.encode("utf-8")
+    except UnicodeEncodeError as error:
+        where = f"character {error.start + 1}"
+        raise DataError(f"sentence {sentence!a} is not valid Unicode ({where})", **place) from None
+
+
+def start_id(loaded: LoadedModel) -> int:
+    """What a causal model's first token is conditioned on: bos, or eos where that is the only one (GPT-2)."""
+    for token in (loaded.tokenizer.bos_token_id, loaded.tokenizer.eos_token_id):
+        if token is not None:
+            return token
+    raise ModelError(
+        "the tokenizer has neither a bos nor an eos token, which the first token is conditioned on",
+        path=loaded.name,
+        remedy="set its bos_token and save it",
+    )
+
+
+def _dropped(sentence: str, offsets: Sequence[tuple[int, int]]) -> str:
+    """Letters, digits and signs that no token covers, as when a vocabulary lacks them and an unknown token."""
+    covered = {index for start, end in offsets for index in range(start, end)}
+    return "".join(
+        c for index, c in enumerate(sentence) if index not in covered and unicodedata.category(c)[0] in "LNPS"
+    )
+
+
+def encode_documents(tokenizer, documents: Iterable[str], *, end: bool = True) -> Iterator[list[int]]:
+    """Yield the token ids of each document, with eos after them if `end`.
+
+    A special token written out in a document is encoded as the characters that it is.
+    """
+    documents = iter(documents)
+    while some := list(islice(documents, _DOCUMENTS_AT_ONCE)):
+        encoded = tokenizer(
+            some,
+            add_special_tokens=False,
+            split_special_tokens=True,
+            padding=False,
+            truncation=False,
+            return_attention_mask=False,
+            verbose=False,
+        )
+        for ids in encoded["input_ids"]:
+            yield [*ids, tokenizer.eos_token_id] if end else ids

@@ -1,0 +1,265 @@
+"""Loading a masked or causal language model with the tokenizer that fits it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import nn
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+)
+
+from babyssa.attention import register_checkpoint
+from babyssa.checksums import tensors_sha256, verify_checksums
+from babyssa.console import quiet_transformers
+from babyssa.corpus import tokenizer_sha256
+from babyssa.errors import BabySSAError, ConfigError, ModelError
+from babyssa.files import read_yaml
+
+Kind = Literal["masked", "causal"]
+Precision = Literal["float32", "bfloat16"]
+
+_WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+_PICKLES = ("pytorch_model*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
+_VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model")
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A language model, its tokenizer, and what kind of model it is.
+
+    ``name`` is the folder or hub id it came from; ``max_tokens`` is the longest sequence it takes, special
+    tokens included (None if it has no limit).
+    """
+
+    model: Any
+    tokenizer: Any
+    kind: Kind
+    name: str
+    max_tokens: int | None
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model's parameters are."""
+        return next(self.model.parameters()).device
+
+
+def load_model(name: str | Path, device: str | torch.device | None = None) -> LoadedModel:
+    """Load any masked or causal language model that transformers can load, in float32 and in eval mode.
+
+    Weights are read from safetensors only, no code that comes with a model is run, and a folder with
+    checksums.json, such as a run folder, is checked against it.
+
+    Parameters
+    ----------
+    name : str or Path
+        A folder in save_pretrained format (with the tokenizer in it), or a hub id.
+    device : str or torch.device, optional
+        Where to put it; a GPU if there is one, else the CPU.
+
+    Returns
+    -------
+    LoadedModel
+
+    Raises
+    ------
+    ModelError
+        If the folder is missing or incomplete, the checkpoint lacks weights, the model is neither masked nor
+        causal, its weights are a pickle, or the tokenizer does not fit it.
+    DamageError
+        If a file is not what the folder's checksums say that it was.
+    ConfigError
+        If there is no such device.
+    """
+    folder = Path(name)
+    if folder.is_dir():
+        verify_checksums(folder)
+        _check_folder(folder)
+    elif folder.exists() or not _may_be_hub_id(str(name)):
+        what = "is a file, not a model folder" if folder.exists() else "no such model folder"
+        raise ModelError(what, path=folder, remedy="pass a folder written by save_pretrained, or a hub id")
+    with quiet_transformers():
+        _attempt(name, register_checkpoint, name)
+        config = _attempt(name, AutoConfig.from_pretrained, name, trust_remote_code=False)
+        kind = _kind_of(config, name)
+        tokenizer = _attempt(name, AutoTokenizer.from_pretrained, name, trust_remote_code=False)
+        auto = AutoModelForMaskedLM if kind == "masked" else AutoModelForCausalLM
+        model, report = _attempt(
+            name,
+            auto.from_pretrained,
+            name,
+            config=config,
+            dtype=torch.float32,
+            output_loading_info=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+        )
+    _check_tokenizer(folder, tokenizer)
+    missing = sorted(report["missing_keys"])
+    if missing:
+        shown = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
+        raise ModelError(
+            f"the checkpoint lacks {len(missing)} of the model's weights ({shown})",
+            path=name,
+            remedy="save the model with its language-model head",
+        )
+    try:
+        model.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    except (RuntimeError, AssertionError) as error:
+        raise ConfigError(
+            f"cannot use device '{device}': {str(error).splitlines()[0]}", remedy="use cpu"
+        ) from None
+    model.eval()
+    return as_loaded((model, tokenizer), name=str(name))
+
+
+def as_loaded(model: Any, *, name: str | None = None, device: str | torch.device | None = None) -> LoadedModel:
+    """A LoadedModel from a LoadedModel, a (model, tokenizer) pair in memory, or a folder or hub id.
+
+    A model in memory is used as it is, where it is: neither its device nor its mode is changed.
+
+    Raises
+    ------
+    ModelError
+        As :func:`load_model`.
+    """
+    if isinstance(model, LoadedModel):
+        return model
+    if isinstance(model, (str, Path)):
+        return load_model(model, device)
+    model, tokenizer = model
+    name = name or model.config.name_or_path or type(model).__name__
+    kind = _kind_of(model.config, name, type(model).__name__)
+    embeddings = model.get_input_embeddings().num_embeddings
+    if len(tokenizer) > embeddings:
+        raise ModelError(
+            f"the tokenizer has {len(tokenizer)} tokens but the model only {embeddings} embeddings",
+            path=name,
+            remedy="use the tokenizer that the model was trained with",
+        )
+    if kind == "masked" and tokenizer.mask_token_id is None:
+        raise ModelError("the tokenizer has no mask token", path=name, remedy="set its mask_token and save it")
+    return LoadedModel(model, tokenizer, kind, name, _max_tokens(model, tokenizer))
+
+
+def weights_sha256(model: nn.Module) -> str:
+    """Hash of a model's state dict, the same in memory and from any file."""
+    return tensors_sha256(model.state_dict())
+
+
+@contextmanager
+def evaluating(model: nn.Module, precision: Precision = "float32") -> Iterator[None]:
+    """Eval mode, no gradients, no autocast but to bfloat16 if asked; every module's mode is put back after it."""
+    training = [module for module in model.modules() if module.training]
+    device = next(model.parameters()).device.type
+    model.eval()
+    try:
+        # Not inference_mode: a tensor that a module caches there could not be trained with afterwards.
+        with torch.no_grad(), torch.autocast(device, torch.bfloat16, enabled=precision == "bfloat16"):
+            yield
+    finally:
+        for module in training:
+            module.training = True
+
+
+def _kind_of(config: Any, name: str | Path, architecture: str | None = None) -> Kind:
+    """Masked or causal: by the class that was saved, else by what transformers has for the model type."""
+    saved = [architecture] if architecture else list(getattr(config, "architectures", None) or [])
+    masked, causal = (
+        {name for names in mapping.values() for name in ([names] if isinstance(names, str) else names)}
+        for mapping in (MODEL_FOR_MASKED_LM_MAPPING_NAMES, MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
+    )
+    if getattr(config, "is_encoder_decoder", False):
+        raise ModelError("an encoder-decoder is neither a masked nor a causal model", path=name)
+    for class_name in saved:
+        if class_name.endswith("ForMaskedLM") or (class_name in masked and class_name not in causal):
+            return "masked"
+        if class_name.endswith(("ForCausalLM", "LMHeadModel")) or class_name in causal:
+            return "causal"
+    if config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not getattr(config, "is_decoder", False):
+        return "masked"
+    if config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        return "causal"
+    raise ModelError(f"a '{config.model_type}' model is neither a masked nor a causal language model", path=name)
+
+
+def _max_tokens(model: nn.Module, tokenizer: Any) -> int | None:
+    """The longest sequence that both the model's positions and the tokenizer's own limit allow."""
+    positions = getattr(model.config, "max_position_embeddings", None)
+    for name, module in model.named_modules():
+        # RoBERTa and its kin count positions from padding_idx + 1.
+        is_table = name.endswith("position_embeddings") and isinstance(module, nn.Embedding)
+        if is_table and module.padding_idx is not None:
+            positions = module.num_embeddings - module.padding_idx - 1
+    limits = [
+        limit for limit in (positions, tokenizer.model_max_length) if limit is not None and 0 < limit < 10**9
+    ]
+    return int(min(limits)) if limits else None
+
+
+def _check_folder(folder: Path) -> None:
+    if not any((folder / name).is_file() for name in _WEIGHTS):
+        pickles = sorted(path.name for pattern in _PICKLES for path in folder.glob(pattern))
+        if pickles:
+            raise ModelError(
+                "the weights are a pickle, which can run any code when it is opened",
+                path=folder / pickles[0],
+                remedy="where you trust it, load it with transformers, and save_pretrained writes safetensors",
+            )
+    for what, names in (("config.json", ("config.json",)), ("weights", _WEIGHTS), ("tokenizer", _VOCABULARIES)):
+        if not any(any(folder.glob(pattern)) for pattern in names):
+            label = what if what in names else f"{what} ({names[0]})"
+            raise ModelError(
+                f"incomplete model folder: no {label}",
+                path=folder,
+                remedy="save model and tokenizer with save_pretrained",
+            )
+
+
+def _check_tokenizer(folder: Path, tokenizer: Any) -> None:
+    """Raise ModelError if a run folder of this package holds another tokenizer than its model was trained with."""
+    config = folder / "config.yaml"
+    if not config.is_file():
+        return
+    facts = read_yaml(config).values.get("facts")
+    trained_with = facts.get("tokenizer_sha256") if isinstance(facts, dict) else None
+    if trained_with is not None and tokenizer_sha256(tokenizer) != trained_with:
+        raise ModelError(
+            "is not the tokenizer that the model was trained with",
+            path=folder / "tokenizer.json",
+            remedy="put back the one with the tokenizer_sha256 that config.yaml names",
+        )
+
+
+def _may_be_hub_id(name: str) -> bool:
+    parts = name.split("/")
+    return len(parts) <= 2 and all(part and not part.startswith((".", "~")) for part in parts)
+
+
+def _attempt(name: str | Path, function: Any, *arguments: Any, **options: Any) -> Any:
+    """Call a loading function; whatever it raises becomes one line that names the model."""
+    try:
+        return function(*arguments, **options)
+    except BabySSAError as error:
+        raise ModelError(error.what, path=Path(name) / "config.json", remedy=error.remedy) from None
+    except Exception as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        said = lines[0] if lines else type(error).__name__
+        if not Path(name).exists() and isinstance(error, OSError):
+            raise ModelError(
+                f"no such model folder, and the hub does not give it: {said}",
+                path=name,
+                remedy="check the name, or the network",
+            ) from error
+        if "ignore_mismatched_sizes" in said:
+            said = "config.json does not describe the weights: shapes differ"
+        raise ModelError(
+            f"cannot be loaded: {said}", path=name, remedy="check that it is a complete transformers model"
+        ) from error

@@ -1,0 +1,286 @@
+"""Perplexity of a text under a causal model, by a sliding window; pseudo-perplexity under a masked one.
+
+The documents of the text are laid end to end as in training, each with the end token after it, which is
+predicted like any other; the start token stands before the first. Window k is the `max_length` tokens from
+k x `stride` on, and predicts, for each of its tokens, the one that follows, as far as no earlier window did. So
+every token is predicted exactly once, from no more than `max_length` tokens before it, and from no fewer than
+`max_length - stride + 1` of them wherever there are as many.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby, islice
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from babyssa.corpus.documents import Layout, is_text, read_documents
+from babyssa.errors import ConfigError, DataError, ModelError
+from babyssa.files import read_yaml
+from babyssa.models.encoding import encode_documents, start_id
+from babyssa.models.loading import LoadedModel, as_loaded
+from babyssa.models.run_config import CHECKPOINTS, CONFIG
+from babyssa.models.scores import Engine, Questions, score
+
+_TOKENS_PER_CHUNK = 2**16
+_LONGEST_WINDOW = 1024
+
+
+@dataclass(frozen=True)
+class Perplexity:
+    """What a text came to.
+
+    Attributes
+    ----------
+    model, file : str
+        The model and the text.
+    kind : {"perplexity", "pseudo-perplexity"}
+        Of a causal or of a masked model: the two are not comparable.
+    perplexity : float
+        ``exp(nats_per_token)``.
+    nats_per_token : float
+        Minus the mean log-probability of a token.
+    tokens : int
+        Tokens predicted; of a causal model the end tokens of documents among them.
+    documents : int
+        Documents (for a masked model: sentences) in the text.
+    layout : {"lines", "blocks", "file", "rows"}
+        How they stand in it; rows are a dataset's.
+    words, bytes : int
+        Words of the documents by white space, and their bytes in UTF-8; where an end token follows a document,
+        it counts as one byte.
+    word_perplexity, bits_per_byte : float
+        The same sum of nats over words, exponentiated, and in bits over bytes: these two do not depend on the
+        tokenizer, as far as it keeps the text (one that lower-cases does not).
+    max_length, stride : int or None
+        The window of a causal model.
+    """
+
+    model: str
+    file: str
+    kind: Literal["perplexity", "pseudo-perplexity"]
+    perplexity: float
+    nats_per_token: float
+    tokens: int
+    documents: int
+    layout: str
+    words: int
+    bytes: int
+    word_perplexity: float
+    bits_per_byte: float
+    max_length: int | None
+    stride: int | None
+
+
+def perplexity(
+    model: Any,
+    file: str | Path,
+    *,
+    documents: Layout | None = None,
+    max_length: int | None = None,
+    stride: int | None = None,
+    text_column: str = "text",
+    batch_size: int | None = None,
+    device: str | None = None,
+) -> Perplexity:
+    """Perplexity of a text under a causal model, or pseudo-perplexity under a masked one.
+
+    Parameters
+    ----------
+    model : str, Path, LoadedModel or (model, tokenizer)
+        A causal or masked language model.
+    file : path-like
+        The text: whatever :func:`babyssa.corpus.read_documents` reads.
+    documents : {"lines", "blocks", "file"}, optional
+        How documents stand in a text file. If not given: as in the corpus that the model was trained on, if its
+        folder says so, else the whole file is one text, without an end token. A masked model reads lines, each a
+        sentence.
+    max_length : int, optional
+        Tokens in a window; the model's positions if not given (1,024 if it has no limit).
+    stride : int, optional
+        Tokens that a window moves on by; half of max_length if not given. A smaller one gives every token more
+        context, and takes longer.
+    text_column : str
+        The column of text in a dataset.
+    batch_size : int, optional
+        Windows in one forward pass; does not change the result.
+    device : str, optional
+        Where to run a model that is loaded here.
+
+    Returns
+    -------
+    Perplexity
+
+    Raises
+    ------
+    DataError
+        If the text is missing, empty or broken; of a masked model also if a sentence is too long.
+    ConfigError
+        If max_length or stride does not fit the model.
+    ModelError
+        If the model cannot be loaded, or gives NaN or infinity.
+    """
+    loaded = as_loaded(model, device=device)
+    if loaded.kind == "masked":
+        return _pseudo_perplexity(loaded, file, documents, max_length, stride, text_column, batch_size)
+    max_length, stride = choose_window(loaded, max_length, stride)
+    layout = documents or _trained_layout(loaded)
+    texts = list(read_documents(file, layout=layout, text_column=text_column))
+    layout = layout if is_text(file) else "rows"
+    if not texts:
+        raise DataError("the text is empty", path=file, remedy="it needs at least one word")
+    ended = layout != "file"
+    ids = list(chain.from_iterable(encode_documents(loaded.tokenizer, texts, end=ended)))
+    if not ids:
+        raise DataError("the text has no tokens", path=file)
+    nats = token_nats(loaded, ids, max_length=max_length, stride=stride, batch_size=batch_size)
+    size = sum(len(text.encode()) + ended for text in texts)
+    return _result(loaded, file, "perplexity", nats, texts, layout, size, max_length, stride)
+
+
+def token_nats(
+    loaded: LoadedModel,
+    ids: Sequence[int],
+    *,
+    max_length: int | None = None,
+    stride: int | None = None,
+    batch_size: int | None = None,
+) -> np.ndarray:
+    """Minus the log-probability of each token (nats), (tokens,), by the sliding window of this module.
+
+    Parameters
+    ----------
+    loaded : LoadedModel
+        A causal model.
+    ids : sequence of int, (tokens,)
+        The text, without the start token.
+    max_length, stride, batch_size
+        See :func:`perplexity`.
+    """
+    max_length, stride = choose_window(loaded, max_length, stride)
+    if batch_size is not None and batch_size < 1:
+        raise ConfigError(f"batch_size is {batch_size}", remedy="it is at least 1")
+    engine = Engine(loaded, batch_size)
+    row = np.array([start_id(loaded), *map(int, ids)])
+    answers = [engine.answer(questions) for questions in _questions(row, max_length, stride)]
+    nats = -np.concatenate(answers).astype(np.float64)
+    if not np.isfinite(nats).all():
+        raise ModelError(
+            f"the log-probability of token {int(np.argmin(np.isfinite(nats))) + 1} is NaN or infinite",
+            path=loaded.name,
+            remedy="the weights are broken or overflow: load the model in float32",
+        )
+    return nats
+
+
+def choose_window(loaded: LoadedModel, max_length: int | None, stride: int | None) -> tuple[int, int]:
+    """Window and stride with their defaults filled in.
+
+    Raises
+    ------
+    ConfigError
+        If the model is not causal, or they do not fit it or each other.
+    """
+    if loaded.kind != "causal":
+        raise ConfigError(f"a sliding window needs a causal model, not a {loaded.kind} one ({loaded.name})")
+    if max_length is None:
+        max_length = loaded.max_tokens or _LONGEST_WINDOW
+    if max_length < 1 or (loaded.max_tokens is not None and max_length > loaded.max_tokens):
+        raise ConfigError(
+            f"max_length is {max_length}, but the model ({loaded.name}) takes 1 to {loaded.max_tokens} tokens",
+            remedy="leave it out for the model's own",
+        )
+    if stride is None:
+        stride = max(1, max_length // 2)
+    if not 1 <= stride <= max_length:
+        raise ConfigError(
+            f"stride is {stride}, but max_length {max_length}", remedy="it is at least 1 and at most max_length"
+        )
+    return max_length, stride
+
+
+def _questions(row: np.ndarray, max_length: int, stride: int) -> Iterator[Questions]:
+    """What predicts each token of `row` but the first, in order; at once so much that memory is bounded."""
+    windows = list(_windows(len(row), max_length, stride))
+    for length, same_length in groupby(windows, key=lambda window: window.end - window.begin):
+        while chunk := list(islice(same_length, max(1, _TOKENS_PER_CHUNK // length))):
+            places = [np.arange(window.first, window.end) for window in chunk]
+            number = np.repeat(np.arange(len(chunk)), [len(own) for own in places])
+            begins = np.array([window.begin for window in chunk])
+            places = np.concatenate(places)
+            rows = np.stack([row[window.begin : window.end] for window in chunk])
+            yield Questions(rows, number, places - begins[number], row[places + 1])
+
+
+class _Window(NamedTuple):
+    """Tokens `begin` to `end`, of which those from `first` on predict the one that follows."""
+
+    begin: int
+    first: int
+    end: int
+
+
+def _windows(tokens: int, max_length: int, stride: int) -> Iterator[_Window]:
+    """The windows over a row of so many tokens, of one length but for the last."""
+    predicted = 0
+    for begin in range(0, tokens, stride):
+        end = min(begin + max_length, tokens - 1)
+        if end <= predicted:
+            return
+        yield _Window(begin, predicted, end)
+        predicted = end
+
+
+def _pseudo_perplexity(loaded, file, documents, max_length, stride, text_column, batch_size) -> Perplexity:
+    """Each token predicted from all others of its sentence (Salazar et al. 2020)."""
+    if max_length is not None or stride is not None:
+        raise ConfigError("max_length and stride are for causal models", remedy="a masked model reads sentences")
+    if documents not in (None, "lines"):
+        raise ConfigError(f"documents is {documents}", remedy="a masked model reads lines, each a sentence")
+    texts = list(read_documents(file, layout="lines", text_column=text_column))
+    if not texts:
+        raise DataError("the text is empty", path=file, remedy="it needs at least one word")
+    scores = score(loaded, texts, method="pll", batch_size=batch_size)
+    nats = -np.concatenate([scored.token_scores for scored in scores])
+    size = sum(len(text.encode()) for text in texts)
+    return _result(loaded, file, "pseudo-perplexity", nats, texts, "lines", size, None, None)
+
+
+def _result(loaded, file, kind, nats, texts, layout, size, max_length, stride) -> Perplexity:
+    total = math.fsum(nats)
+    words = sum(len(text.split()) for text in texts)
+    return Perplexity(
+        model=loaded.name,
+        file=str(file),
+        kind=kind,
+        perplexity=_exp(total / len(nats)),
+        nats_per_token=total / len(nats),
+        tokens=len(nats),
+        documents=len(texts),
+        layout=layout,
+        words=words,
+        bytes=size,
+        word_perplexity=_exp(total / words),
+        bits_per_byte=total / math.log(2) / size,
+        max_length=max_length,
+        stride=stride,
+    )
+
+
+def _exp(nats: float) -> float:
+    """exp, but the largest number where it would overflow: JSON has no infinity."""
+    return math.exp(min(nats, 709.0))
+
+
+def _trained_layout(loaded: LoadedModel) -> Layout:
+    """How documents stood in the text that a run folder's model was trained on; "file" if it does not say."""
+    folder = Path(loaded.name)
+    if folder.parent.name == CHECKPOINTS:
+        folder = folder.parent.parent
+    path = folder / CONFIG
+    recorded = read_yaml(path).values if path.is_file() else {}
+    return recorded["documents"] if recorded.get("documents") in ("lines", "blocks") else "file"

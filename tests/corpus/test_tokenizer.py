@@ -1,0 +1,194 @@
+"""The tokenizer: trained, saved, loaded, applied."""
+
+import contextlib
+import io
+import json
+import os
+import shutil
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from babyssa.corpus import encode_sentences, load_tokenizer, train_tokenizer
+from babyssa.corpus.tokenizer import save_tokenizer
+from babyssa.errors import ConfigError, DataError, ModelError, OutputExistsError
+
+SENTENCES = [
+    "The dog is on the mat .",
+    "where's the dog ?",
+    "look at the big dog !",
+    "the cat and the dog are here .",
+    "a literal <mask> and </s> in the text .",
+] * 4
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    path = tmp_path_factory.mktemp("corpus") / "corpus.txt"
+    path.write_text("\n".join(SENTENCES) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(corpus, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tokenizer") / "out"
+    train_tokenizer(corpus, folder, vocab_size=300)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tokenizer(folder):
+    return load_tokenizer(folder)
+
+
+def test_the_special_ids_are_those_of_babyberta(tokenizer):
+    assert tokenizer.convert_ids_to_tokens(range(5)) == ["<mask>", "<pad>", "<unk>", "<s>", "</s>"]
+    assert (tokenizer.mask_token_id, tokenizer.pad_token_id, tokenizer.unk_token_id) == (0, 1, 2)
+    assert (tokenizer.bos_token_id, tokenizer.eos_token_id) == (3, 4)
+    assert (tokenizer.cls_token_id, tokenizer.sep_token_id) == (3, 4)
+    assert tokenizer.model_max_length == 128
+
+
+def test_its_parts_are_those_of_the_published_tokenizer(shared, folder):
+    published = json.loads((shared / "data/tokenizer/babyberta.json").read_text(encoding="utf-8"))
+    ours = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    assert ours["normalizer"] == published["normalizer"]
+    assert ours["post_processor"] == published["post_processor"]
+    assert ours["pre_tokenizer"] == {**published["pre_tokenizer"], "use_regex": True}
+    assert ours["added_tokens"] == published["added_tokens"]
+    assert ours["model"]["unk_token"] == published["model"]["unk_token"]
+
+
+def test_transformers_reads_the_ids_that_tokenizers_trained(folder):
+    from tokenizers import Tokenizer
+    from transformers import AutoTokenizer
+
+    trained = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    loaded = AutoTokenizer.from_pretrained(str(folder))
+    for sentence in [*SENTENCES, "dog", "The", "unseen words $5 caf\u00e9"]:
+        assert loaded(sentence)["input_ids"] == trained.encode(sentence).ids
+    assert loaded("the dog")["input_ids"] == loaded("THE Dog")["input_ids"]
+
+
+def test_what_transformers_4_needs_is_in_the_config(folder):
+    config = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    assert config["add_prefix_space"] is True
+    assert config["tokenizer_class"] == "PreTrainedTokenizerFast"
+
+
+def test_the_first_word_is_encoded_like_any_other(tokenizer):
+    assert encode_sentences(tokenizer, ["dog the"])[0][1] == encode_sentences(tokenizer, ["the dog"])[0][-2]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(["dog", "Th\u00e9", "<mask>", "</s>", "<pad>", "\U0001f436", "x", "'s", "."]), min_size=1
+    )
+)
+def test_text_survives_the_round_trip_and_is_never_special(tokenizer, words):
+    text = " ".join(words)
+    (ids,) = encode_sentences(tokenizer, [text])
+    assert (ids[0], ids[-1]) == (3, 4)
+    assert min(ids[1:-1]) > 4
+    assert tokenizer.decode(ids[1:-1]).removeprefix(" ") == text.lower()
+
+
+def test_encoding_a_sentence_does_not_depend_on_its_neighbours(tokenizer):
+    together = encode_sentences(tokenizer, SENTENCES[:5])
+    assert together == [encode_sentences(tokenizer, [sentence])[0] for sentence in SENTENCES[:5]]
+    assert encode_sentences(tokenizer, []) == []
+
+
+def test_long_sentences_are_not_truncated(tokenizer):
+    assert len(encode_sentences(tokenizer, [" ".join(["dog"] * 500)])[0]) == 502
+
+
+def test_encoding_leaves_the_tokenizer_as_it_was(tokenizer):
+    before = tokenizer("a <mask> here")["input_ids"]
+    encode_sentences(tokenizer, ["a <mask> here"])
+    assert tokenizer("a <mask> here")["input_ids"] == before
+    assert 0 in before
+
+
+def test_training_is_the_same_every_time_and_with_any_number_of_threads(corpus, folder, tmp_path, monkeypatch):
+    for parallel in ("true", "false"):
+        monkeypatch.setitem(os.environ, "TOKENIZERS_PARALLELISM", parallel)
+        train_tokenizer(corpus, tmp_path / parallel, vocab_size=300)
+        for file in ("tokenizer.json", "tokenizer_config.json"):
+            assert (tmp_path / parallel / file).read_bytes() == (folder / file).read_bytes()
+
+
+def test_a_small_corpus_gives_a_small_vocabulary(corpus, tmp_path):
+    trained = train_tokenizer(corpus, tmp_path / "out", min_frequency=1000)
+    assert len(trained) == 5 + 256
+
+
+def test_a_saved_copy_keeps_ids_and_class_name(tokenizer, tmp_path):
+    save_tokenizer(tokenizer, tmp_path / "copy")
+    config = json.loads((tmp_path / "copy/tokenizer_config.json").read_text(encoding="utf-8"))
+    assert config["tokenizer_class"] == "PreTrainedTokenizerFast"
+    assert encode_sentences(load_tokenizer(tmp_path / "copy"), SENTENCES) == encode_sentences(tokenizer, SENTENCES)
+
+
+def test_code_in_a_tokenizer_folder_is_never_run(folder, tmp_path, monkeypatch):
+    evil = tmp_path / "evil"
+    shutil.copytree(folder, evil)
+    (evil / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Evil: pass\n")
+    config = json.loads((evil / "tokenizer_config.json").read_text())
+    config |= {"tokenizer_class": "Evil", "auto_map": {"AutoTokenizer": ["evil.Evil", "evil.Evil"]}}
+    (evil / "tokenizer_config.json").write_text(json.dumps(config))
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    with contextlib.suppress(ModelError):
+        load_tokenizer(evil)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_an_incomplete_folder_is_an_error(folder, tmp_path):
+    with pytest.raises(ModelError, match="no such tokenizer folder"):
+        load_tokenizer(tmp_path / "none")
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        broken = tmp_path / name
+        shutil.copytree(folder, broken)
+        (broken / name).unlink()
+        with pytest.raises(ModelError, match=f"lacks {name}"):
+            load_tokenizer(broken)
+        (broken / name).write_text('{"version": ', encoding="utf-8")
+        with pytest.raises(ModelError, match="broken JSON"):
+            load_tokenizer(broken)
+    (tmp_path / "tokenizer.json/tokenizer.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        load_tokenizer(tmp_path / "tokenizer.json")
+
+
+def test_a_class_name_that_loses_the_lower_casing_is_an_error(folder, tmp_path):
+    broken = tmp_path / "broken"
+    shutil.copytree(folder, broken)
+    config = json.loads((broken / "tokenizer_config.json").read_text(encoding="utf-8"))
+    (broken / "tokenizer_config.json").write_text(json.dumps({**config, "tokenizer_class": "RobertaTokenizer"}))
+    with pytest.raises(ModelError, match="otherwise than it was trained"):
+        load_tokenizer(broken)
+
+
+def test_bad_input_is_an_error_and_destroys_nothing(corpus, folder, tmp_path):
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(OutputExistsError, match="--overwrite"):
+        train_tokenizer(corpus, folder)
+    with pytest.raises(DataError, match="no such file"):
+        train_tokenizer(tmp_path / "none.txt", folder, overwrite=True)
+    with pytest.raises(ConfigError, match="at least 261"):
+        train_tokenizer(corpus, folder, vocab_size=260, overwrite=True)
+    with pytest.raises(ConfigError, match="min_frequency"):
+        train_tokenizer(corpus, folder, min_frequency=0, overwrite=True)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_the_command_trains_and_fails_in_one_line(corpus, tmp_path, run_babyssa):
+    status, out, err = run_babyssa("tokenizer", corpus, "--out", tmp_path / "out", "--vocab-size", 280)
+    assert (status, out) == (0, "280 tokens in the vocabulary\n")
+    assert "tokenizer.json" in err
+    status, out, err = run_babyssa("tokenizer", corpus, "--out", tmp_path / "out")
+    assert (status, out) == (1, "")
+    assert "already exists; choose another --out or pass --overwrite" in err
+    assert len(err.strip().splitlines()) == 1

@@ -1,0 +1,153 @@
+"""Models are loaded whole, with a tokenizer that fits them, or refused with the reason."""
+
+import json
+import shutil
+
+import pytest
+import torch
+
+from babyssa.errors import ConfigError, ModelError
+from babyssa.models import load_model
+from babyssa.models.loading import as_loaded, weights_sha256
+
+
+@pytest.fixture
+def folder(masked_folder, tmp_path):
+    """A copy of the masked model's folder, to be broken."""
+    return shutil.copytree(masked_folder, tmp_path / "model")
+
+
+def edit_json(path, **values):
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({k: v for k, v in (content | values).items() if v is not None}))
+
+
+def test_the_kind_is_that_of_the_saved_class(masked_folder, causal_folder):
+    assert load_model(masked_folder).kind == "masked"
+    assert load_model(causal_folder).kind == "causal"
+
+
+def test_the_kind_of_a_config_without_architectures_is_that_of_its_model_type(folder):
+    edit_json(folder / "config.json", architectures=None)
+    assert load_model(folder).kind == "masked"
+
+
+def test_loaded_models_are_in_eval_mode_and_float32(masked_folder):
+    loaded = load_model(masked_folder)
+    assert not loaded.model.training
+    assert {p.dtype for p in loaded.model.parameters()} == {torch.float32}
+    assert loaded.name == str(masked_folder)
+
+
+def test_loading_says_nothing_and_leaves_the_verbosity_as_it_was(masked_folder, capfd):
+    from transformers.utils import logging
+
+    before = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    load_model(masked_folder)
+    assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == before
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("config.json", r"no config\.json"),
+        ("model.safetensors", r"no weights \(model\.safetensors\)"),
+        ("tokenizer.json", r"no tokenizer \(tokenizer\.json\)"),
+    ],
+)
+def test_an_incomplete_folder_is_refused_with_what_it_lacks(folder, file, message):
+    (folder / file).unlink()
+    with pytest.raises(ModelError, match=message):
+        load_model(folder)
+
+
+def test_truncated_weights_are_refused(folder):
+    with open(folder / "model.safetensors", "r+b") as file:
+        file.truncate(2000)
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        load_model(folder)
+
+
+def test_broken_json_is_refused(folder):
+    (folder / "config.json").write_text("{")
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        load_model(folder)
+
+
+def test_missing_weights_are_refused_though_transformers_would_invent_them(masked, make, tmp_path):
+    model, tokenizer = masked
+    folder = make.save(model.roberta, tokenizer, tmp_path / "headless")
+    with pytest.raises(ModelError, match=r"lacks \d+ of the model's weights \(lm_head"):
+        load_model(folder)
+
+
+def test_weights_of_other_shapes_are_refused(folder):
+    edit_json(folder / "config.json", intermediate_size=64)
+    with pytest.raises(ModelError, match="shapes differ"):
+        load_model(folder)
+
+
+def test_a_tokenizer_with_more_tokens_than_embeddings_is_refused(masked, make):
+    _, tokenizer = masked
+    model = make.masked(tokenizer, vocab_size=100)
+    with pytest.raises(ModelError, match=r"320 tokens but the model only 100 embeddings"):
+        as_loaded((model, tokenizer))
+
+
+def test_a_masked_model_needs_a_mask_token(make):
+    tokenizer = make.tokenizer(mask_token=None)
+    with pytest.raises(ModelError, match="no mask token"):
+        as_loaded((make.masked(tokenizer), tokenizer))
+
+
+@pytest.mark.parametrize("name", ["./nosuch", "/nosuch/folder", "a/b/c"])
+def test_a_missing_folder_is_refused_without_asking_the_hub(name):
+    with pytest.raises(ModelError, match="no such model folder"):
+        load_model(name)
+
+
+def test_a_hub_id_that_cannot_be_had_is_one_line():
+    with pytest.raises(ModelError) as caught:
+        load_model("nosuch-organisation/nosuch-model")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_is_not_a_model(folder):
+    with pytest.raises(ModelError, match="is a file"):
+        load_model(folder / "config.json")
+
+
+def test_an_unknown_device_is_a_usage_error(masked_folder):
+    with pytest.raises(ConfigError, match="cannot use device 'abacus'"):
+        load_model(masked_folder, "abacus")
+
+
+def test_an_encoder_decoder_is_refused(masked):
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    _, tokenizer = masked
+    config = T5Config(vocab_size=320, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2)
+    with pytest.raises(ModelError, match="encoder-decoder"):
+        as_loaded((T5ForConditionalGeneration(config), tokenizer))
+
+
+def test_remote_code_is_never_run(folder):
+    ran = folder.parent / "ran"
+    (folder / "evil.py").write_text(
+        f"open({str(ran)!r}, 'w').close()\nfrom transformers import RobertaConfig as C, RobertaForMaskedLM as M\n"
+    )
+    edit_json(
+        folder / "config.json",
+        model_type="evil",
+        auto_map={"AutoConfig": "evil.C", "AutoModelForMaskedLM": "evil.M"},
+    )
+    with pytest.raises(ModelError):
+        load_model(folder)
+    assert not ran.exists()
+
+
+def test_the_hash_is_of_the_weights_wherever_they_are(masked, masked_folder, make):
+    model, tokenizer = masked
+    assert weights_sha256(load_model(masked_folder).model) == weights_sha256(model)
+    assert weights_sha256(make.masked(tokenizer, seed=1)) != weights_sha256(model)

@@ -1,0 +1,203 @@
+"""Saturation measured through the modules agrees with what the formulas say of large leads and factors."""
+
+import csv
+import math
+
+import pytest
+import torch
+
+from babyssa.attention import (
+    SCORINGS,
+    VARIANTS,
+    CosFormerConfig,
+    MixedConfig,
+    SSAConfig,
+    TemperatureConfig,
+    build_scoring,
+)
+from babyssa.errors import ConfigError, ModelError
+from babyssa.probing.figures import draw_saturation
+from babyssa.probing.saturation import LAWS, Law, Setting, mass_of_others, saturation
+
+CONFIGS = {
+    **VARIANTS,
+    "n = 3": SSAConfig(n=3.0, b=0.05),
+    "n = 1": SSAConfig(n=1.0, b=4.0, learn_n=False),
+    "cool": TemperatureConfig(tau=0.2),
+    "hot": TemperatureConfig(tau=5.0),
+    "far": CosFormerConfig(max_length=20),
+    "sparse heads": MixedConfig([["sparsemax", 1], ["entmax", 2]]),
+    "three groups": MixedConfig([["softmax", 0.25], [{"name": "ssa", "n": 2.5}, 0.25], ["linear", 0.5]]),
+    "fast heads": MixedConfig([["softmax", 0.3], [{"name": "temperature", "tau": 2.0}, 0.7]]),
+}
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return {(c.scoring, c.condition): c for c in saturation(CONFIGS).curves}
+
+
+@pytest.mark.parametrize("condition", ["lead", "magnification"])
+@pytest.mark.parametrize("label", CONFIGS)
+def test_theory_and_measurement_agree_within_two_percent(label, condition, measured):
+    curve = measured[label, condition]
+    assert abs(curve.deviation_percent) < 2
+    assert curve.measured == pytest.approx(curve.law.value, rel=0.02)
+    assert curve.deviation_percent == pytest.approx(100 * (curve.measured / curve.law.value - 1))
+
+
+@pytest.mark.parametrize(
+    "label, lead, magnification",
+    [
+        # 16 logits from -1 to 1: magnified by c, the largest leads the next by 2c/15.
+        ("softmax", Law("exponential", -1.0), Law("exponential", -2 / 15)),
+        ("sas", Law("exponential", -1.0), Law("exponential", -2 / 15)),
+        ("hot", Law("exponential", -0.2), Law("exponential", -2 / 75)),
+        ("ssa-2", Law("power", -2.0), None),
+        ("n = 3", Law("power", -3.0), None),
+        ("linear", Law("power", -1.0), None),
+        ("sparsemax", Law("threshold", 1.0), Law("threshold", 7.5)),
+        ("entmax", Law("threshold", 2.0), Law("threshold", 15.0)),
+        ("mixed", Law("power", -1.5), None),
+        ("sparse heads", Law("threshold", 2.0), Law("threshold", 15.0)),
+        ("fast heads", Law("exponential", -0.5), Law("exponential", -1 / 15)),
+        ("three groups", Law("power", -1.0), None),
+    ],
+)
+def test_the_laws_are_those_of_the_papers(label, lead, magnification, measured):
+    for condition, law in (("lead", lead), ("magnification", magnification)):
+        found = measured[label, condition].law
+        if law is None:
+            assert found.kind == "limit" and 0 < found.value < 1
+        else:
+            assert (found.kind, found.value) == (law.kind, pytest.approx(law.value))
+
+
+def test_every_scoring_has_a_law():
+    assert {*LAWS, "mixed"} == set(SCORINGS)
+
+
+def test_softmax_saturates_under_magnification_and_ssa_does_not(measured):
+    assert measured["softmax", "magnification"].mass[-1] == 0
+    kept = measured["ssa-1.5", "magnification"].mass[-1]
+    shares = [(j / 15) ** 1.5 for j in range(1, 16, 2)]
+    assert kept == pytest.approx(1 - 1 / sum(shares), rel=1e-4)
+
+
+@pytest.mark.parametrize("others, power", [(0.0, -1.5), (-1.0, -3.0)])
+def test_ssa_saturates_under_magnification_where_one_logit_alone_is_above_zero(others, power):
+    scoring = build_scoring(SSAConfig(n=1.5, learn_n=False), 1)
+    logits = torch.tensor([others] * 15 + [1.0], dtype=torch.float64)
+    at = torch.tensor([1e5, 1e6], dtype=torch.float64)
+    weights = scoring.weights((at[:, None] * logits).view(1, 1, 2, 16))[0, 0, :, :-1].sum(-1)
+    assert weights.log10().diff().item() == pytest.approx(power, rel=1e-3)
+
+
+@pytest.mark.parametrize("keys", [4, 9])
+@pytest.mark.parametrize("condition", ["lead", "magnification"])
+@pytest.mark.parametrize("name", SCORINGS)
+def test_a_curve_is_the_definition_of_its_scoring(name, condition, keys, definition):
+    scoring = build_scoring(VARIANTS[name], 4)
+    setting = Setting(condition, keys)
+    x = torch.tensor([0.03, 0.5, 2.0, 30.0], dtype=torch.float64)
+    found = mass_of_others(scoring, setting, x)
+    key = setting.logits(x).view(len(x), 1, keys, 1).expand(-1, 4, -1, -1)
+    query = torch.ones(len(x), 4, 1, 1, dtype=torch.float64)
+    expected = definition(scoring, query, key, None, scaling=1.0)[:, :, 0, :-1].sum(-1).mean(1)
+    assert found.tolist() == pytest.approx(expected.tolist(), rel=1e-5, abs=1e-9)
+
+
+@pytest.mark.parametrize("keys", [4, 5, 40, 128])
+def test_the_laws_hold_whatever_the_number_of_keys(keys):
+    for curve in saturation(keys=keys).curves:
+        assert abs(curve.deviation_percent) < 2, (curve.scoring, curve.condition, curve.deviation_percent)
+
+
+def test_the_point_from_which_a_law_holds_is_the_last_to_leave_it(measured):
+    curve = measured["ssa-1.5", "lead"]
+    # The formula by hand: weights of 15 logits from -1 to 1, and of 1 + D.
+    others = sum((1 + 0.8 * abs(x)) ** math.copysign(1.5, x) for x in (-1 + 2 * j / 14 for j in range(15)) if x)
+    others += 1
+
+    def slope(lead):
+        def log_mass(d):
+            return math.log(others / (others + (1 + 0.8 * (1 + d)) ** 1.5))
+
+        return (log_mass(lead * 1.001) - log_mass(lead)) / math.log(1.001)
+
+    assert slope(curve.holds_from / 1.1) > -1.5 * 0.98 > slope(curve.holds_from * 1.1)
+    assert curve.fitted_from > curve.holds_from
+
+
+def test_scaling_the_query_does_not_saturate_cosformer():
+    """It forms no logits: only the key's size counts, as the documentation says."""
+    generator = torch.Generator().manual_seed(0)
+    query, key, value = (torch.randn(1, 2, 6, 4, generator=generator, dtype=torch.float64) for _ in range(3))
+    cosformer = build_scoring(VARIANTS["cosformer"], 2)
+    once, _ = cosformer(query, key, value, scaling=1.0)
+    assert torch.allclose(cosformer(1e6 * query, key, value, scaling=1.0)[0], once, rtol=1e-12)
+    linear = build_scoring(VARIANTS["linear"], 2)
+    large, _ = linear(1e6 * query, key, value, scaling=1.0)
+    assert torch.allclose(linear(1e9 * query, key, value, scaling=1.0)[0], large, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "scorings, keys, says",
+    [
+        (["sofmax"], 16, "unknown variant 'sofmax'; did you mean 'softmax'"),
+        (None, 3, "keys is 3; a whole number from 4 to 10,000"),
+        (None, 10_001, "keys is 10001"),
+        (None, 4.5, "keys is 4.5"),
+        ({"steep": SSAConfig(n=1e5)}, 16, "scoring 'steep' leaves the others less than"),
+        ({"x": 3}, 16, "3 is not the config of a scoring"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(scorings, keys, says):
+    with pytest.raises(ConfigError, match=says):
+        saturation(scorings, keys=keys)
+
+
+def test_more_keys_than_cosformer_measures_are_refused():
+    with pytest.raises(ModelError, match=r"200 tokens .* here at least 200"):
+        saturation(["cosformer"], keys=200)
+
+
+def test_the_figure_has_a_line_for_each_distinct_curve():
+    result = saturation({"$x_{": SSAConfig(n=3.0), "same": SSAConfig(n=3.0), "other": SSAConfig(n=2.0)})
+    figure = draw_saturation(result)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["$x_{, same", "other"]
+    for axes, condition in zip(figure.axes, ("lead", "magnification"), strict=True):
+        curves = [c for c in result.curves if c.condition == condition and c.scoring != "same"]
+        assert [list(line.get_ydata()) for line in axes.lines] == [list(c.mass) for c in curves]
+    figure.canvas.draw()
+
+
+def test_lines_differ_in_colour_or_in_dashes():
+    axes = draw_saturation(saturation()).axes[0]
+    assert len({(line.get_color(), line.get_linestyle()) for line in axes.lines}) == len(axes.lines) == 9
+
+
+def test_the_command_prints_and_writes_what_was_measured(run_babyssa, tmp_path):
+    out = tmp_path / "out"
+    status, stdout, stderr = run_babyssa("saturation", "--scorings", "ssa-2", "entmax", "--keys", 8, "--out", out)
+    assert status == 0 and stderr == f"wrote saturation.csv, curves.csv, saturation.png to {out}\n"
+    assert "7 of 8 keys" in stdout and len(stdout.splitlines()) == 7
+    result = saturation(["ssa-2", "entmax"], keys=8)
+    with open(out / "saturation.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["measured"]) for row in rows] == [curve.measured for curve in result.curves]
+    assert [row["law"] for row in rows] == ["power", "limit", "threshold", "threshold"]
+    with open(out / "curves.csv", newline="") as file:
+        points = [float(row["weight_of_others"]) for row in csv.DictReader(file)]
+    assert points == [mass for curve in result.curves for mass in curve.mass]
+    assert (out / "saturation.png").read_bytes().startswith(b"\x89PNG")
+    status, stdout, stderr = run_babyssa("saturation", "--out", out)
+    assert status == 1 and not stdout and "already exists" in stderr
+    assert run_babyssa("saturation", "--scorings", "softmax", "--out", out, "--overwrite")[0] == 0
+
+
+def test_the_command_refuses_what_it_does_not_know(run_babyssa, tmp_path):
+    for words, says in ((["--scorings", "sofmax"], "did you mean 'softmax'"), (["--keys", 2], "keys is 2")):
+        status, stdout, stderr = run_babyssa("saturation", *words, "--out", tmp_path / "out")
+        assert status == 2 and not stdout and says in stderr and len(stderr.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
