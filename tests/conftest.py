@@ -107,14 +107,24 @@ TEXT = [
 ]
 
 
-@pytest.fixture(scope="session")
-def brute_force():
-    """The module tests/models/brute_force.py."""
-    path = Path(__file__).parent / "models" / "brute_force.py"
-    spec = importlib.util.spec_from_file_location("brute_force", path)
+def load_module(path: Path):
+    """A module beside the tests, which pytest does not collect."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="session")
+def brute_force():
+    """The module tests/models/brute_force.py."""
+    return load_module(Path(__file__).parent / "models" / "brute_force.py")
+
+
+@pytest.fixture(scope="session")
+def definition():
+    """A function (scoring, query, key, mask, scaling) to the weights (batch, heads, query, key) by definition."""
+    return load_module(Path(__file__).parent / "attention" / "definitions.py").weights
 
 
 def make_tokenizer(alphabet: bool = True, frame: bool = True, text=TEXT, size: int = 320, **options):

@@ -52,9 +52,9 @@ def perplexity(
     babyssa perplexity gpt2 article.txt --stride 128 --json
     babyssa perplexity runs/encoder sentences.txt
     """
-    from babyssa import decoder
+    from babyssa import models
 
-    result = decoder.perplexity(
+    result = models.perplexity(
         model,
         file,
         documents=documents,

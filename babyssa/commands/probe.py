@@ -139,12 +139,12 @@ def score(
     """
     sentences = list(text) or _sentences_from_stdin()
 
-    from babyssa import probing
+    from babyssa import models
     from babyssa.models.scores import choose_method
 
-    loaded = probing.load_model(model, device)
+    loaded = models.load_model(model, device)
     method, reduction = choose_method(loaded, method, reduction)
-    scores = probing.score(
+    scores = models.score(
         loaded, sentences, method=method, reduction=reduction, batch_size=batch_size, precision=precision
     )
     if json:

@@ -360,4 +360,5 @@ def _t_interval(values: np.ndarray) -> tuple[float, float]:
     """Student's 95% interval of the mean over folds."""
     from scipy.stats import sem, t
 
-    return t.interval(0.95, len(values) - 1, loc=values.mean(), scale=sem(values))
+    half = t.ppf(0.975, len(values) - 1) * sem(values)
+    return values.mean() - half, values.mean() + half

@@ -2,17 +2,11 @@
 
 import math
 
-import pytest
 import torch
 
 
-@pytest.fixture(scope="session")
-def definition():
-    """A function (scoring, query, key, mask, scaling) to the weights (batch, heads, query, key)."""
-    return _weights
-
-
-def _weights(scoring, query, key, mask, scaling):
+def weights(scoring, query, key, mask, scaling):
+    """The weights (batch, heads, query, key) of a scoring."""
     batch, heads, queries, _ = query.shape
     keys = key.shape[-2]
     mask = torch.ones((), dtype=torch.bool) if mask is None else mask
