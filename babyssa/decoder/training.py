@@ -32,9 +32,9 @@ from babyssa.models.encoding import encode_documents
 from babyssa.probing.learning_curve import suite_accuracy
 from babyssa.processes import joined
 from babyssa.training.batches import ConsecutiveBatches
+from babyssa.training.devices import check_devices
 from babyssa.training.run import TrainingRun, run_training
 from babyssa.training.run_folder import refuse_earlier_run
-from babyssa.training.trainer import check_devices
 
 
 @joined()

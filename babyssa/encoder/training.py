@@ -22,9 +22,9 @@ from babyssa.errors import DataError
 from babyssa.files import sha256
 from babyssa.probing.learning_curve import suite_accuracy
 from babyssa.processes import joined
+from babyssa.training.devices import check_devices
 from babyssa.training.run import TrainingRun, run_training
 from babyssa.training.run_folder import refuse_earlier_run
-from babyssa.training.trainer import check_devices
 
 
 @joined()

@@ -29,6 +29,7 @@ from babyssa.models import as_loaded, load_model, weights_sha256
 from babyssa.models.scores import METHODS
 from babyssa.probing import Suite, check_suite, load_suite, probe
 from babyssa.processes import refuse_several
+from babyssa.training.devices import check_devices, precision_of
 from babyssa.training.run import TrainingRun
 from babyssa.training.run_folder import (
     DRAWS,
@@ -40,7 +41,6 @@ from babyssa.training.run_folder import (
     remove_leftovers,
 )
 from babyssa.training.stopping import stopped_at_once
-from babyssa.training.trainer import check_devices
 
 if TYPE_CHECKING:
     from babyssa.comparison.comparison import Comparison
@@ -171,6 +171,7 @@ def sweep(
             "corpus_sha256": corpus,
             "tokenizer_sha256": tokenizer_sha256(loaded_tokenizer),
             "draws": DRAWS,
+            "precision": precision_of(settings.optimisation),
         }
         for cell in cells:
             if is_finished(cell.folder) and not _is_damaged(cell.folder):

@@ -17,9 +17,9 @@ from babyssa.synthetic.config import SyntheticTraining
 from babyssa.synthetic.model import build_transformer
 from babyssa.synthetic.tasks import Sample, Shift, Task, task_named
 from babyssa.training.batches import ConsecutiveBatches
+from babyssa.training.devices import check_devices
 from babyssa.training.run import TrainingRun, run_training
 from babyssa.training.run_folder import refuse_earlier_run
-from babyssa.training.trainer import check_devices
 
 # What separates the random numbers of training from those of every evaluation.
 TRAINING_STREAM, EVALUATION_STREAM = 0, 1

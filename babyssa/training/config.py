@@ -46,8 +46,8 @@ class Optimisation:
         Steps between two lines of log.jsonl.
     checkpoint_every : int
         Steps between two copies of the model, each a folder that can be probed; 0 writes none.
-    precision : {"auto", "float32", "bfloat16"}
-        What matrix products are computed in; "auto" takes bfloat16 where the machine computes in it, and float32
+    precision : {"float32", "bfloat16", "auto"}
+        What matrix products are computed in; "auto" is bfloat16 where the machine has units for it, and float32
         elsewhere. Weights, their updates and the loss are float32.
     resume_every : int, optional
         Steps between two saves of what the run goes on from if it is stopped; five minutes if not given.
@@ -68,7 +68,7 @@ class Optimisation:
     max_grad_norm: float = 1.0
     log_every: int = 100
     checkpoint_every: int = 0
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    precision: Literal["float32", "bfloat16", "auto"] = "float32"
     resume_every: int | None = None
     report_to: list[str] = field(default_factory=list)
 

@@ -44,9 +44,17 @@ PROBE_FILES = (f"{PROBE}/summary.json", f"{PROBE}/pairs.csv", f"{PROBE}/{CHECKSU
 # so that a run is not gone on with, nor compared with, as if they were the same.
 DRAWS = 2
 
-# Where a run's files are does not make it another run (their hashes are among the facts), nor does how often
-# it saves, nor what it reports to.
-NOT_COMPARED = ("corpus", "out", "tokenizer", "vocab_size", "optimisation.resume_every", "optimisation.report_to")
+# Settings that may differ between two calls of one run: where its files are and how precision was asked for (the
+# facts have hashes, and the precision that was used), how often it saves, and what it reports to.
+NOT_COMPARED = (
+    "corpus",
+    "out",
+    "tokenizer",
+    "vocab_size",
+    "optimisation.precision",
+    "optimisation.resume_every",
+    "optimisation.report_to",
+)
 
 
 def plain(value: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import json
 import math
-import os
 import sys
 import time
 import warnings
@@ -25,11 +24,11 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArgu
 from babyssa import processes
 from babyssa.attention import Scoring, scoring_parameters
 from babyssa.console import say
-from babyssa.errors import ConfigError
 from babyssa.files import full_disk_named
 from babyssa.models.run_config import CHECKPOINTS
 from babyssa.training.batches import NOTHING, OwnShare
 from babyssa.training.config import Optimisation
+from babyssa.training.devices import precision_of
 from babyssa.training.finite import check_finite, not_finite
 from babyssa.training.run_folder import LOG, save_model
 
@@ -415,37 +414,3 @@ class Checkpoints(TrainerCallback):
         if self.every and state.global_step % self.every == 0:
             check_finite(self.trainer)
             save_model(self.folder / f"step-{state.global_step}", model, self.tokenizer)
-
-
-def check_devices() -> None:
-    """Raise ConfigError where one process sees several GPUs, or several would share one."""
-    gpus = torch.cuda.device_count()
-    here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    if here > gpus > 0 or (gpus > 1 and processes.number_of_processes() == 1):
-        raise ConfigError(
-            f"{here} process{'es' if here > 1 else ''} for {gpus} GPU{'s' if gpus > 1 else ''}",
-            remedy=f"start one for each, with torchrun --nproc-per-node {gpus} -m babyssa, "
-            "or one alone, with CUDA_VISIBLE_DEVICES=0",
-        )
-
-
-def precision_of(optimisation: Optimisation) -> str:
-    """float32 or bfloat16; an emulated bfloat16 would be several times slower than float32."""
-    if optimisation.precision != "auto":
-        return optimisation.precision
-    return "bfloat16" if _computes_in_bfloat16() else "float32"
-
-
-def _computes_in_bfloat16() -> bool:
-    if torch.cuda.is_available():
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    flags = Path("/proc/cpuinfo")
-    return flags.exists() and not {"amx_bf16", "avx512_bf16"}.isdisjoint(flags.read_text().split())
-
-
-def device_name() -> str:
-    """What the run computes on, for the log."""
-    several = f", {processes.number_of_processes()} processes" if processes.number_of_processes() > 1 else ""
-    if torch.cuda.is_available():
-        return torch.cuda.get_device_name() + several
-    return f"CPU, {torch.get_num_threads()} threads{several}"
