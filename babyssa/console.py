@@ -1,4 +1,4 @@
-"""What a command says while it works: progress bars on a terminal, plain lines elsewhere, all on stderr."""
+"""Messages and progress on stderr: bars on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+from babyssa.errors import printable
 from babyssa.processes import is_main
 
 T = TypeVar("T")
@@ -16,18 +17,13 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 
 def say(message: str) -> None:
-    """One line to stderr, with control characters of foreign text made harmless; of several processes, once."""
+    """Print one line to stderr; of several processes that train together, only the main one does."""
     if is_main():
         print(printable(message), file=sys.stderr, flush=True)
 
 
-def printable(text: str) -> str:
-    """Foreign text on one line, with control characters made harmless for a terminal."""
-    return "".join(c if c.isprintable() else " " for c in text)
-
-
 def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
-    """Yield `items`, showing a bar on a terminal and a line every ten seconds elsewhere."""
+    """Yield `items` and show how many are done: a bar on a terminal, a line every ten seconds elsewhere."""
     if total is None and hasattr(items, "__len__"):
         total = len(items)
     with counting(what, total) as advance:
@@ -38,7 +34,7 @@ def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterato
 
 @contextmanager
 def counting(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A function to be called with the number of things done since; shows what :func:`progress` shows."""
+    """Yield a function to call with the number of items just done; shows what :func:`progress` shows."""
     if sys.stderr.isatty() and is_main():
         from rich.console import Console
         from rich.progress import Progress
@@ -64,7 +60,7 @@ def counting(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Keep transformers' bars and the hub's retries off stderr: what is wrong is raised, not logged."""
+    """Keep the bars of transformers and the retries of the hub off stderr; errors are still raised."""
     from huggingface_hub.utils import logging as hub
     from transformers.utils import logging
 

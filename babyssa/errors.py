@@ -1,7 +1,4 @@
-"""The errors that a user can cause, each with its place and its remedy.
-
-They are raised where the cause is known and printed in one place, :func:`babyssa.cli.main`.
-"""
+"""Errors with their place and remedy: raised where the cause is known, printed in :func:`babyssa.cli.main`."""
 
 from __future__ import annotations
 
@@ -11,14 +8,14 @@ from pathlib import Path
 
 
 class BabySSAError(Exception):
-    """A failure that the user can mend; prints as ``path:line: what; remedy`` on one line.
+    """A failure that the user can fix; prints as ``path:line: what; remedy`` on one line.
 
     Parameters
     ----------
     what : str
         What is wrong.
     path : path-like, optional
-        The file or folder it is wrong in.
+        The file or folder concerned.
     line : int, optional
         The 1-based line in `path`.
     remedy : str, optional
@@ -50,11 +47,11 @@ class BabySSAError(Exception):
 
 
 class DataError(BabySSAError):
-    """A corpus, suite or result file cannot be read as what it should be."""
+    """A corpus, suite or result file is not in the expected format."""
 
 
 class ModelError(BabySSAError):
-    """A model or tokenizer cannot be loaded, or does not fit what it is asked to do."""
+    """A model or tokenizer cannot be loaded, or does not fit the task."""
 
 
 class OutputExistsError(BabySSAError):
@@ -62,26 +59,26 @@ class OutputExistsError(BabySSAError):
 
 
 class DamageError(BabySSAError):
-    """A file is not what its checksum says that it was."""
+    """A file does not match its checksum."""
 
 
 class StorageError(BabySSAError):
-    """A result cannot be written, because the disk is full."""
+    """A result cannot be written because the disk is full."""
 
 
 class BusyError(BabySSAError):
-    """Another process is writing into the same folder."""
+    """Another process is writing to the same folder."""
 
 
 class Stopped(BabySSAError):
-    """The user or the system asked a run to stop, and it saved what it goes on from.
+    """The user or the system stopped a run, which saved what it needs to resume.
 
     Parameters
     ----------
     what, path, remedy
-        As of :class:`BabySSAError`.
+        As for :class:`BabySSAError`.
     signal : int
-        The signal; the exit status is 128 + that, as a shell gives it.
+        The signal; the exit status is 128 + this number, as in a shell.
     """
 
     def __init__(self, what: str, *, signal: int, path: str | Path | None = None, remedy: str | None = None):
@@ -91,13 +88,13 @@ class Stopped(BabySSAError):
 
 
 class ConfigError(BabySSAError):
-    """A setting is unknown or out of its domain (wrong usage: exit code 2)."""
+    """A setting is unknown or out of range (wrong usage: exit status 2)."""
 
     exit_code = 2
 
 
 def describe(error: Exception) -> str:
-    """One line for any exception: what, where, remedy; nothing in it can steer a terminal."""
+    """One printable line for any exception: what, where, remedy."""
     message = " ".join(str(error).split())
     if not isinstance(error, BabySSAError):
         if isinstance(error, OSError) and error.strerror:
@@ -105,11 +102,11 @@ def describe(error: Exception) -> str:
             message = f"{where}{error.strerror}"
         else:
             message = f"{type(error).__name__}: {message}; run again with --debug for the traceback"
-    return "".join(c if c.isprintable() else " " for c in message)
+    return printable(message)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Say which known name the user may have meant, and list them all if few.
+    """Suggest the known name that is closest, and list them all if there are few.
 
     >>> nearest("sofmax", ["softmax", "ssa"])
     "did you mean 'softmax'? known: softmax, ssa"
@@ -122,7 +119,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"{guess}known: {', '.join(known)}"
 
 
+def printable(text: str) -> str:
+    """Foreign text on one line, with spaces for the control characters that could steer a terminal."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
 def quoted(text: str) -> str:
-    """A sentence in quotation marks for a message: shortened, with nothing that could steer a terminal."""
-    shown = "".join(c if c.isprintable() else " " for c in text)
+    """A sentence in quotation marks for a message: printable, and shortened to 60 characters."""
+    shown = printable(text)
     return f"'{shown if len(shown) <= 60 else shown[:57] + '...'}'"

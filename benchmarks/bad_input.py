@@ -30,7 +30,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 from babyssa.cli import main as babyssa
-from babyssa.locks import locked
+from babyssa.files import locked
 
 SENTENCES = ["the dog sees a cat .", "where is the ball ?", "look at the dogs !", "you want the red ball ."] * 30
 PAIRS = "good,bad\nthe dogs see him .,the dogs sees him .\nlook at him !,look at he !\n"

@@ -17,7 +17,7 @@ from typing import Any
 
 from babyssa.console import table
 from babyssa.corpus import load_tokenizer, prepare, read_corpus, train_tokenizer
-from babyssa.resources import resource
+from babyssa.files import resource
 
 
 def options(about: str) -> argparse.ArgumentParser:

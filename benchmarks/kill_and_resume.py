@@ -33,8 +33,7 @@ from babyssa.cli import main as babyssa
 from babyssa.comparison.figures import draw_comparison  # noqa: F401
 from babyssa.corpus import prepare, train_tokenizer
 from babyssa.experiments.grid import sweep  # noqa: F401  imported here once, not in every child
-from babyssa.locks import LOCK
-from babyssa.resources import resource
+from babyssa.files import LOCK, resource
 
 TINY = [
     *("--size.layers", "1", "--size.heads", "2", "--size.hidden_size", "16", "--size.feed_forward_size", "32"),

@@ -23,10 +23,10 @@ import torch
 from common import corpus_and_tokenizer, interleaved, options, peak_of, print_peak, show
 
 from babyssa.encoder import EncoderSize, build_encoder
+from babyssa.files import resource_folder
 from babyssa.models import as_loaded, score
 from babyssa.models.loading import LoadedModel, Precision
 from babyssa.probing import load_suite
-from babyssa.resources import resource_folder
 
 
 @torch.no_grad()

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from babyssa.errors import BabySSAError, DataError, OutputExistsError
-from babyssa.files import atomic_write, read_json, refuse_to_overwrite, sha256, versions, write_json
-from babyssa.resources import resource
+from babyssa.files import atomic_write, check_overwrite, read_json, resource, sha256, versions, write_json
 
 
 def test_a_failed_write_leaves_the_earlier_file_and_nothing_else(tmp_path):
@@ -39,14 +38,14 @@ def test_broken_json_is_named(content, says, tmp_path):
 
 
 def test_results_are_not_overwritten_unless_asked(tmp_path):
-    refuse_to_overwrite(tmp_path / "new", ["a"], False)
+    check_overwrite(tmp_path / "new", ["a"], False)
     assert not (tmp_path / "new").exists()
     (tmp_path / "a").write_text("x")
     with pytest.raises(OutputExistsError, match="already exists"):
-        refuse_to_overwrite(tmp_path, ["a"], False)
-    refuse_to_overwrite(tmp_path, ["a"], True)
+        check_overwrite(tmp_path, ["a"], False)
+    check_overwrite(tmp_path, ["a"], True)
     with pytest.raises(OutputExistsError, match="is a file"):
-        refuse_to_overwrite(tmp_path / "a", ["b"], True)
+        check_overwrite(tmp_path / "a", ["b"], True)
 
 
 def test_a_hash_is_that_of_the_bytes(tmp_path):

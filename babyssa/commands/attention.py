@@ -37,10 +37,10 @@ def saturation(
     babyssa saturation
     babyssa saturation --scorings softmax ssa-1.5 ssa-2 sparsemax --out saturation
     """
-    from babyssa.files import atomic_write, refuse_to_overwrite
+    from babyssa.files import atomic_write, check_overwrite
 
     if out is not None:
-        refuse_to_overwrite(out, ["saturation.csv", "curves.csv", "saturation.png"], overwrite)
+        check_overwrite(out, ["saturation.csv", "curves.csv", "saturation.png"], overwrite)
 
     import csv
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from babyssa.console import printable, table
-from babyssa.errors import ConfigError
+from babyssa.console import table
+from babyssa.errors import ConfigError, printable
 
 
 def probe(
@@ -71,10 +71,10 @@ def probe(
     babyssa probe runs/ssa --suite Zorro/sentences/babyberta --order bad-first --out results/ssa-zorro
     babyssa probe gpt2 --suite blimp.jsonl --method loglik --out results/gpt2
     """
-    from babyssa.files import refuse_to_overwrite
+    from babyssa.files import check_overwrite
     from babyssa.probing.suites import load_suite
 
-    refuse_to_overwrite(out, ["summary.json", "pairs.csv"], overwrite)
+    check_overwrite(out, ["summary.json", "pairs.csv"], overwrite)
     loaded = load_suite(suite, order, _pairs_of_words(columns))
 
     from babyssa import probing

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from babyssa.errors import ConfigError, nearest
-from babyssa.resources import resource_folder
+from babyssa.files import resource_folder
 
 Settings = TypeVar("Settings")
 

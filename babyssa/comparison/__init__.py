@@ -5,12 +5,12 @@ Read :mod:`babyssa.comparison.comparison` first.
 
 from __future__ import annotations
 
-from babyssa.lazy import lazy_exports
+import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_exports(
+__getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    {
-        "babyssa.comparison.comparison": ["Comparison", "compare"],
-        "babyssa.comparison.statistics": ["crossed_t", "hierarchical_bootstrap", "holm"],
+    submod_attrs={
+        "comparison": ["Comparison", "compare"],
+        "statistics": ["crossed_t", "hierarchical_bootstrap", "holm"],
     },
 )

@@ -29,7 +29,7 @@ from babyssa.comparison.statistics import (
     wilson_interval,
 )
 from babyssa.errors import ConfigError, nearest
-from babyssa.files import atomic_write, refuse_to_overwrite
+from babyssa.files import atomic_write, check_overwrite
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,7 +159,7 @@ def compare(
     """
     _check_options(level, resamples, seed)
     if out is not None:
-        refuse_to_overwrite(Path(out), FILES, overwrite)
+        check_overwrite(Path(out), FILES, overwrite)
     results = [read_result(folder) for folder in find_results(folders)]
     variants = _order_variants(results, baseline)
     pairs, mixed = check_comparable(results, allow_mixed)

@@ -6,7 +6,8 @@ import warnings
 from typing import TYPE_CHECKING, BinaryIO
 
 from babyssa.comparison.report import mark
-from babyssa.palette import COLOURS, MARKERS
+from babyssa.errors import printable
+from babyssa.figures import COLOURS, MARKERS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -99,7 +100,7 @@ def _provenance(comparison: Comparison) -> str:
     runs = "; ".join(
         f"{run.variant} seed {run.seed} sha256 {run.model_sha256[:12]}" for run in comparison.runs.itertuples()
     )
-    return _one_line(f"{facts}; models: {runs}").encode("ascii", "backslashreplace").decode()
+    return printable(f"{facts}; models: {runs}").encode("ascii", "backslashreplace").decode()
 
 
 def _decorate(axes, names: list[tuple[str, str]]) -> None:
@@ -109,7 +110,7 @@ def _decorate(axes, names: list[tuple[str, str]]) -> None:
     axes.set_ylim(len(names) - 0.5, -0.5)
     low, _ = axes.get_xlim()
     axes.set_xlim(max(-1.0, min(low, 45)), 101)
-    axes.set_yticks(range(len(names)), [_one_line(name) for _, name in names])
+    axes.set_yticks(range(len(names)), [printable(name) for _, name in names])
     for label, (level, _) in zip(axes.get_yticklabels(), names, strict=True):
         label.set_parse_math(False)
         label.set_fontsize(8.5)
@@ -130,7 +131,7 @@ def _axis_label(comparison: Comparison) -> str:
     label = f"accuracy (%), mean and {100 * comparison.level:g}% interval"
     if comparison.baseline is None:
         return label
-    base = _one_line(comparison.baseline)
+    base = printable(comparison.baseline)
     if comparison.table.compared_seeds.max() == 1:
         mark = f"(*) this model differs from this {base} model after Holm correction"
         return f"{label} over pairs\none seed: seed variance unknown\n{mark}"
@@ -138,8 +139,4 @@ def _axis_label(comparison: Comparison) -> str:
 
 
 def _label(variant: str, seeds: int) -> str:
-    return _one_line(f"{variant} ({seeds} seed{'s' if seeds > 1 else ''})")
-
-
-def _one_line(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)
+    return printable(f"{variant} ({seeds} seed{'s' if seeds > 1 else ''})")

@@ -10,6 +10,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 from babyssa.comparison.statistics import SEEDS_FOR_BOOTSTRAP
+from babyssa.errors import printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +22,7 @@ _MARKS = ((0.001, "***"), (0.01, "**"))
 
 def escape(text: str) -> str:
     """Foreign text as Markdown shows it literally, on one line."""
-    text = "".join(c if c.isprintable() else " " for c in str(text))
+    text = printable(str(text))
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = re.sub(r"([\\`*\[\]|#~$!])", r"\\\1", text)
     text = re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", text)  # within a word, _ is literal anyway

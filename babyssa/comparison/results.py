@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from babyssa.checksums import verify_checksums
 from babyssa.errors import ConfigError, DataError
-from babyssa.files import read_json
+from babyssa.files import check_checksums, read_json
 
 _SUMMARY_TYPES = {
     "model": (str,),
@@ -127,7 +126,7 @@ def read_result(folder: str | Path) -> StoredResult:
         If a file is not what the folder's checksums say that it was.
     """
     folder = Path(folder)
-    verify_checksums(folder)
+    check_checksums(folder)
     summary = read_json(folder / "summary.json")
     _check_types(summary, _SUMMARY_TYPES, folder / "summary.json", "")
     present = {key: kinds for key, kinds in _OPTIONAL_TYPES.items() if key in summary}

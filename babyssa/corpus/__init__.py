@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from babyssa.lazy import lazy_exports
+import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_exports(
+__getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    {
-        "babyssa.corpus.utterances": ["Utterance"],
-        "babyssa.corpus.cleaning": ["CleaningRules", "clean"],
-        "babyssa.corpus.preparation": ["CorpusStats", "SourceStats", "prepare", "read_corpus", "read_utterances"],
-        "babyssa.corpus.documents": ["read_documents"],
-        "babyssa.corpus.tokenizer": [
+    submod_attrs={
+        "utterances": ["Utterance"],
+        "cleaning": ["CleaningRules", "clean"],
+        "preparation": ["CorpusStats", "SourceStats", "prepare", "read_corpus", "read_utterances"],
+        "documents": ["read_documents"],
+        "tokenizer": [
             "encode_sentences",
             "load_tokenizer",
             "save_tokenizer",
             "tokenizer_sha256",
             "train_tokenizer",
         ],
-        "babyssa.corpus.encoded": ["Sentences", "encode_corpus"],
+        "encoded": ["Sentences", "encode_corpus"],
     },
 )

@@ -15,11 +15,18 @@ from pathlib import Path
 
 import numpy as np
 
-from babyssa.checksums import CHECKSUMS, read_checksums, verify_checksums, write_checksums
 from babyssa.console import say
 from babyssa.corpus import encode_sentences, tokenizer_sha256
 from babyssa.errors import BabySSAError, ConfigError
-from babyssa.files import cache_folder, moved_into_place, sha256
+from babyssa.files import (
+    CHECKSUMS,
+    atomic_path,
+    cache_folder,
+    check_checksums,
+    read_checksums,
+    sha256,
+    write_checksums,
+)
 
 # Raised when what is kept, or how sentences are read and encoded, changes.
 _FORMAT = "1"
@@ -115,7 +122,7 @@ def _read(folder: Path, count: int) -> Sentences | None:
     if not (folder / CHECKSUMS).is_file():
         return None
     try:
-        verify_checksums(folder)
+        check_checksums(folder)
         if set(read_checksums(folder)) != {_IDS, _LENGTHS}:
             return None
         found = Sentences.end_to_end(np.load(folder / _IDS, mmap_mode="r"), np.load(folder / _LENGTHS))
@@ -136,7 +143,8 @@ def _keep(folder: Path, sentences: Sentences) -> None:
 
 
 def _write(folder: Path, sentences: Sentences) -> None:
-    with moved_into_place(folder) as partial:
+    with atomic_path(folder) as partial:
+        partial.mkdir()
         np.save(partial / _IDS, sentences.ids)
         np.save(partial / _LENGTHS, sentences.lengths.astype(np.int32))
         write_checksums(partial, {name: sha256(partial / name) for name in (_IDS, _LENGTHS)})

@@ -23,7 +23,7 @@ from babyssa.corpus.lines import read_lines
 from babyssa.corpus.text import read_dataset, read_text
 from babyssa.corpus.utterances import Utterance
 from babyssa.errors import ConfigError, DataError, nearest
-from babyssa.files import atomic_write, refuse_to_overwrite, versions, write_json
+from babyssa.files import atomic_write, check_overwrite, versions, write_json
 
 CORPUS_FILE = "corpus.txt"
 STATS_FILE = "stats.json"
@@ -159,7 +159,7 @@ def prepare(
     if not max_age > 0:
         raise ConfigError(f"max_age is {max_age}", remedy="it must be a positive number of years")
     out = Path(out)
-    refuse_to_overwrite(out, [CORPUS_FILE, STATS_FILE], overwrite)
+    check_overwrite(out, [CORPUS_FILE, STATS_FILE], overwrite)
     rules = CleaningRules(min_words, max_age, keep_unknown_age, collection)
 
     dropped = Counter(dict.fromkeys(REASONS, 0))

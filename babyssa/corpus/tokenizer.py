@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from babyssa.corpus.preparation import read_corpus
 from babyssa.errors import ConfigError, DataError, ModelError
-from babyssa.files import atomic_write, read_json, refuse_to_overwrite, write_json
+from babyssa.files import atomic_write, check_overwrite, read_json, write_json
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -98,7 +98,7 @@ def train_tokenizer(
     if min_frequency < 1:
         raise ConfigError(f"min_frequency is {min_frequency}", remedy="it must be at least 1")
     out = Path(out)
-    refuse_to_overwrite(out, TOKENIZER_FILES, overwrite)
+    check_overwrite(out, TOKENIZER_FILES, overwrite)
     sentences = read_corpus(corpus)
 
     from transformers import PreTrainedTokenizerFast

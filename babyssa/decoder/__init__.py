@@ -5,16 +5,16 @@ Read :mod:`babyssa.decoder.training` first.
 
 from __future__ import annotations
 
-from babyssa.lazy import lazy_exports
+import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_exports(
+__getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    {
-        "babyssa.decoder.config": ["DecoderEvaluation", "DecoderSize", "DecoderTraining"],
-        "babyssa.decoder.packing": ["PackedSequences", "ShuffledBatches", "StreamedSequences", "causal_tokenizer"],
-        "babyssa.decoder.model": ["build_decoder"],
-        "babyssa.decoder.training": ["train_decoder"],
-        "babyssa.decoder.generation": ["generate"],
-        "babyssa.decoder.harness": ["HarnessResult", "TaskResult", "evaluate"],
+    submod_attrs={
+        "config": ["DecoderEvaluation", "DecoderSize", "DecoderTraining"],
+        "packing": ["PackedSequences", "ShuffledBatches", "StreamedSequences", "causal_tokenizer"],
+        "model": ["build_decoder"],
+        "training": ["train_decoder"],
+        "generation": ["generate"],
+        "harness": ["HarnessResult", "TaskResult", "evaluate"],
     },
 )

@@ -18,7 +18,7 @@ from typing import Any
 
 from babyssa.console import quiet_transformers, say
 from babyssa.errors import BabySSAError, ConfigError, DataError, nearest
-from babyssa.files import refuse_to_overwrite, versions, write_json
+from babyssa.files import check_overwrite, versions, write_json
 from babyssa.models.loading import LoadedModel, as_loaded, evaluating
 
 TASKS = ("arc_challenge", "arc_easy", "boolq", "cb", "copa", "hellaswag", "record", "winogrande")
@@ -117,7 +117,7 @@ def evaluate(
         If `out` holds a result already and `overwrite` is false.
     """
     if out is not None:
-        refuse_to_overwrite(Path(out), [RESULT], overwrite)
+        check_overwrite(Path(out), [RESULT], overwrite)
     tasks = list(dict.fromkeys(tasks))
     if not tasks:
         raise ConfigError("no task given", remedy=f"the usual ones: {', '.join(TASKS)}")

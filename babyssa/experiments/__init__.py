@@ -1,11 +1,11 @@
 """What the pieces are for: sweeps over variants and seeds, and the demo."""
 
-from babyssa.lazy import lazy_exports
+import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_exports(
+__getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    {
-        "babyssa.experiments.grid": ["Probing", "sweep"],
-        "babyssa.experiments.demo": ["run_demo"],
+    submod_attrs={
+        "grid": ["Probing", "sweep"],
+        "demo": ["run_demo"],
     },
 )

@@ -14,8 +14,8 @@ from babyssa.corpus import prepare, train_tokenizer
 from babyssa.encoder.config import EncoderTraining
 from babyssa.errors import OutputExistsError, Stopped
 from babyssa.experiments.grid import COMPARISON, Probing, sweep
+from babyssa.files import resource
 from babyssa.processes import refuse_several
-from babyssa.resources import resource
 
 if TYPE_CHECKING:
     from babyssa.comparison.comparison import Comparison

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from babyssa.attention import scoring_changes, scoring_config, scoring_settings
-from babyssa.checksums import verify_checksums
 from babyssa.comparison import compare
 from babyssa.comparison.results import EARLY_VERSIONS, read_result
 from babyssa.console import say
@@ -23,8 +22,7 @@ from babyssa.encoder.model import build_encoder
 from babyssa.encoder.training import corpus_file, train_encoder
 from babyssa.errors import BabySSAError, ConfigError, Stopped, describe, nearest
 from babyssa.experiments.jobs import at_once, refuse_in_a_job
-from babyssa.files import read_json, sha256, write_json
-from babyssa.locks import locked
+from babyssa.files import check_checksums, locked, read_json, sha256, write_json
 from babyssa.models import as_loaded, load_model, weights_sha256
 from babyssa.models.scores import METHODS
 from babyssa.probing import Suite, check_suite, load_suite, probe
@@ -233,7 +231,7 @@ def _run_cell(cell: Cell, settings: EncoderTraining, suite: Suite, probing: Prob
     try:
         if is_finished(cell.folder):
             remove_leftovers(cell.folder)
-            verify_checksums(cell.folder)
+            check_checksums(cell.folder)
             say("  trained already")
         else:
             run = train_encoder(settings)
@@ -276,8 +274,8 @@ def _run_stoppable_cell(cell: Cell, settings: EncoderTraining, suite: Suite, pro
 def _is_damaged(folder: Path) -> bool:
     """Whether a finished cell will be reported as damaged when its turn comes."""
     try:
-        verify_checksums(folder)
-        verify_checksums(folder / PROBE)
+        check_checksums(folder)
+        check_checksums(folder / PROBE)
     except BabySSAError:
         return True
     return False

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from babyssa.lazy import lazy_exports
+import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_exports(
+__getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    {
-        "babyssa.language.lexicon": ["Lexicon", "load_lexicon"],
-        "babyssa.language.sample": ["SampleStats", "generate_sample"],
-        "babyssa.language.suite": ["ParadigmSummary", "generate_paradigm", "generate_suite"],
+    submod_attrs={
+        "lexicon": ["Lexicon", "load_lexicon"],
+        "sample": ["SampleStats", "generate_sample"],
+        "suite": ["ParadigmSummary", "generate_paradigm", "generate_suite"],
     },
 )

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from babyssa.errors import DataError, nearest
-from babyssa.files import read_yaml
-from babyssa.resources import resource
+from babyssa.files import read_yaml, resource
 
 GENDERS = ("male", "female", "neuter")
 NUMBERS = ("singular", "plural")

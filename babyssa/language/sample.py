@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from babyssa.errors import ConfigError
-from babyssa.files import atomic_write, refuse_to_overwrite
+from babyssa.files import atomic_write, check_overwrite
 from babyssa.language.grammar import Scene, Session, Utterance
 from babyssa.language.lexicon import Noun, Verb, load_lexicon
 from babyssa.language.registers import Register, registers
@@ -125,7 +125,7 @@ def generate_sample(
     out = Path(out)
     if not out.name.endswith((".csv", ".csv.gz")):
         raise ConfigError(f"'{out.name}' is no name of a childes-db export", remedy="end it in .csv or .csv.gz")
-    refuse_to_overwrite(out.parent, [out.name], overwrite)
+    check_overwrite(out.parent, [out.name], overwrite)
     if utterances < SESSIONS:
         raise ConfigError(f"utterances is {utterances}", remedy=f"ask for at least {SESSIONS}, one a recording")
     text, stats = _render(utterances, seed)

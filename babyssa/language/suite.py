@@ -22,7 +22,7 @@ import yaml
 
 from babyssa.console import progress
 from babyssa.errors import ConfigError, DataError, ModelError, nearest
-from babyssa.files import atomic_write, read_yaml, refuse_to_overwrite
+from babyssa.files import atomic_write, check_overwrite, read_yaml, resource
 from babyssa.language.lexicon import (
     Adjective,
     Lexicon,
@@ -35,7 +35,6 @@ from babyssa.language.lexicon import (
     load_lexicon,
 )
 from babyssa.language.pairs import MANIFEST, MinimalPair
-from babyssa.resources import resource
 
 Filler = Noun | Name | Verb | Adjective | Preposition | Pronoun | str
 WordTest = Callable[[str], bool]
@@ -248,7 +247,7 @@ def generate_suite(
     if not chosen:
         raise ConfigError("no paradigm asked for", remedy="name one, or leave --paradigms out for all")
     files = {d.name: f"{d.name}.txt" for d in chosen}
-    refuse_to_overwrite(out, [MANIFEST, *files.values()], overwrite)
+    check_overwrite(out, [MANIFEST, *files.values()], overwrite)
     lexicon = load_lexicon()
     is_whole = None if tokenizer is None else whole_word_test(tokenizer)
     made = {d.name: fill(d, lexicon, pairs, seed, is_whole) for d in progress(chosen, "generating the suite")}

@@ -5,13 +5,13 @@ Read :mod:`babyssa.models.scores` first: it says how a sentence gets its score.
 
 from __future__ import annotations
 
-from babyssa.lazy import lazy_exports
+import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_exports(
+__getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    {
-        "babyssa.models.text_perplexity": ["Perplexity", "perplexity"],
-        "babyssa.models.loading": ["LoadedModel", "as_loaded", "load_model", "weights_sha256"],
-        "babyssa.models.scores": ["SentenceScore", "choose_method", "score"],
+    submod_attrs={
+        "text_perplexity": ["Perplexity", "perplexity"],
+        "loading": ["LoadedModel", "as_loaded", "load_model", "weights_sha256"],
+        "scores": ["SentenceScore", "choose_method", "score"],
     },
 )

@@ -17,11 +17,10 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from babyssa.attention import register_checkpoint
-from babyssa.checksums import tensors_sha256, verify_checksums
 from babyssa.console import quiet_transformers
 from babyssa.corpus import tokenizer_sha256
 from babyssa.errors import BabySSAError, ConfigError, ModelError
-from babyssa.files import read_yaml
+from babyssa.files import check_checksums, read_yaml, tensors_sha256
 
 Kind = Literal["masked", "causal"]
 Precision = Literal["float32", "bfloat16"]
@@ -80,7 +79,7 @@ def load_model(name: str | Path, device: str | torch.device | None = None) -> Lo
     """
     folder = Path(name)
     if folder.is_dir():
-        verify_checksums(folder)
+        check_checksums(folder)
         _check_folder(folder)
     elif folder.exists() or not _may_be_hub_id(str(name)):
         what = "is a file, not a model folder" if folder.exists() else "no such model folder"

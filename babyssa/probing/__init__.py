@@ -5,14 +5,14 @@ Read :mod:`babyssa.probing.accuracy` first.
 
 from __future__ import annotations
 
-from babyssa.lazy import lazy_exports
+import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_exports(
+__getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    {
-        "babyssa.probing.suites": ["MinimalPair", "Paradigm", "Suite", "load_suite"],
-        "babyssa.probing.accuracy": ["ParadigmResult", "ProbeResult", "check_suite", "probe"],
-        "babyssa.probing.diagnostic": ["DiagnosticResult", "diagnose"],
-        "babyssa.probing.attention": ["AttentionMaps", "HeadAttention", "attention_maps"],
+    submod_attrs={
+        "suites": ["MinimalPair", "Paradigm", "Suite", "load_suite"],
+        "accuracy": ["ParadigmResult", "ProbeResult", "check_suite", "probe"],
+        "diagnostic": ["DiagnosticResult", "diagnose"],
+        "attention": ["AttentionMaps", "HeadAttention", "attention_maps"],
     },
 )

@@ -11,11 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from babyssa.checksums import CHECKSUMS, write_checksums
 from babyssa.console import counting
 from babyssa.corpus import tokenizer_sha256
 from babyssa.errors import DataError
-from babyssa.files import atomic_write, json_text, read_yaml, refuse_to_overwrite, sha256, versions
+from babyssa.files import (
+    CHECKSUMS,
+    atomic_write,
+    check_overwrite,
+    json_text,
+    read_yaml,
+    sha256,
+    versions,
+    write_checksums,
+)
 from babyssa.models.encoding import Encodings, encode_all
 from babyssa.models.loading import LoadedModel, Precision, as_loaded, weights_sha256
 from babyssa.models.scores import (
@@ -127,7 +135,7 @@ def probe(
         As ``load_suite`` and ``score``; nothing is scored if a sentence of the suite cannot be.
     """
     if out is not None:
-        refuse_to_overwrite(Path(out), [SUMMARY, PAIRS], overwrite)
+        check_overwrite(Path(out), [SUMMARY, PAIRS], overwrite)
     check_precision(precision)
     if not isinstance(suite, Suite):
         suite = load_suite(suite, order)

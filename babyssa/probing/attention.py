@@ -16,7 +16,7 @@ import torch
 from babyssa.attention import scorings
 from babyssa.attention.adapter import attention_layers, scoring_of
 from babyssa.errors import ModelError
-from babyssa.files import atomic_write, refuse_to_overwrite, write_json
+from babyssa.files import atomic_write, check_overwrite, write_json
 from babyssa.models.encoding import encode
 from babyssa.models.loading import LoadedModel, as_loaded, evaluating
 from babyssa.probing.figures import draw_attention_maps
@@ -116,7 +116,7 @@ def attention_maps(
         If `out` holds a result already and `overwrite` is false.
     """
     if out is not None:
-        refuse_to_overwrite(Path(out), FILES, overwrite)
+        check_overwrite(Path(out), FILES, overwrite)
     loaded = as_loaded(model, device=device)
     _check_weights_are_formed(loaded)
     ids = list(encode(loaded, text).ids)

@@ -27,7 +27,7 @@ import torch
 
 from babyssa.console import progress
 from babyssa.errors import ConfigError, ModelError, nearest
-from babyssa.files import atomic_write, refuse_to_overwrite, versions, write_json
+from babyssa.files import atomic_write, check_overwrite, versions, write_json
 from babyssa.language.lexicon import Lexicon, load_lexicon
 from babyssa.models.encoding import encode
 from babyssa.models.loading import LoadedModel, as_loaded, evaluating, weights_sha256
@@ -182,7 +182,7 @@ def diagnose(
     if seed < 0:
         raise ConfigError(f"seed must not be negative, but is {seed}")
     if out is not None:
-        refuse_to_overwrite(Path(out), [RESULT, TABLE], overwrite)
+        check_overwrite(Path(out), [RESULT, TABLE], overwrite)
     rng = np.random.default_rng(seed)
     loaded = as_loaded(model, device=device)
     examples = _without_length_cues(loaded, TASKS[task](load_lexicon(), folds, rng), folds)

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from babyssa.palette import COLOURS
+from babyssa.errors import printable
+from babyssa.figures import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -150,5 +151,5 @@ def draw_attention_maps(tokens: Sequence[str], weights: Sequence[Any]) -> Figure
 
 def _short(token: str) -> str:
     """One line of at most 14 printable characters."""
-    token = "".join(c if c.isprintable() else " " for c in token)
+    token = printable(token)
     return token if len(token) <= 14 else f"{token[:13]}…"

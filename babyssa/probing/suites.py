@@ -18,9 +18,8 @@ from typing import Any
 
 from babyssa.corpus.lines import read_lines
 from babyssa.errors import ConfigError, DataError, nearest, quoted
-from babyssa.files import read_yaml
+from babyssa.files import read_yaml, resource
 from babyssa.language.pairs import MANIFEST, MinimalPair
-from babyssa.resources import resource
 
 ORDERS = ("bad-first", "good-first")
 PACKAGED = "packaged"

@@ -3,16 +3,16 @@
 Read :mod:`babyssa.synthetic.tasks` first.
 """
 
-from babyssa.lazy import lazy_exports
+import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_exports(
+__getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    {
-        "babyssa.synthetic.config": ["TASKS", "InContextSize", "Shifts", "SyntheticTraining"],
-        "babyssa.synthetic.model": ["InContextTransformer", "build_transformer"],
-        "babyssa.synthetic.tasks": ["Sample", "Shift", "Task", "task_named"],
-        "babyssa.synthetic.shifts": ["ShiftResults", "load_run", "measure_shifts"],
-        "babyssa.synthetic.shift_report": ["write_shifts"],
-        "babyssa.synthetic.training": ["predict", "train_synthetic"],
+    submod_attrs={
+        "config": ["TASKS", "InContextSize", "Shifts", "SyntheticTraining"],
+        "model": ["InContextTransformer", "build_transformer"],
+        "tasks": ["Sample", "Shift", "Task", "task_named"],
+        "shifts": ["ShiftResults", "load_run", "measure_shifts"],
+        "shift_report": ["write_shifts"],
+        "training": ["predict", "train_synthetic"],
     },
 )

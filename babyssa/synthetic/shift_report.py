@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from babyssa.comparison.statistics import t_interval
-from babyssa.files import atomic_write, refuse_to_overwrite, write_json
-from babyssa.palette import COLOURS, MARKERS
+from babyssa.figures import COLOURS, MARKERS
+from babyssa.files import atomic_write, check_overwrite, write_json
 from babyssa.probing.figures import draw_attention_maps
 from babyssa.synthetic.config import TASKS
 from babyssa.synthetic.shifts import BASELINE, CONTROL, IN_DISTRIBUTION, AttentionMap, ShiftResults
@@ -27,7 +27,7 @@ PROVENANCE = "provenance.json"
 
 def refuse_earlier_shifts(out: Path, overwrite: bool) -> None:
     """Raise OutputExistsError if `out` holds results already and `overwrite` is false."""
-    refuse_to_overwrite(out, [*(f"{table}.csv" for table in TABLES), SUMMARY, PROVENANCE], overwrite)
+    check_overwrite(out, [*(f"{table}.csv" for table in TABLES), SUMMARY, PROVENANCE], overwrite)
 
 
 def write_shifts(results: ShiftResults, out: Path, *, overwrite: bool = False) -> list[Path]:

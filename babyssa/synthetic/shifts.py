@@ -15,11 +15,10 @@ from torch import nn
 from transformers import AutoModel
 
 from babyssa.attention import scorings
-from babyssa.checksums import verify_checksums
 from babyssa.comparison.statistics import t_interval
 from babyssa.console import progress, quiet_transformers
 from babyssa.errors import DataError, ModelError
-from babyssa.files import versions
+from babyssa.files import check_checksums, versions
 from babyssa.models.loading import weights_sha256
 from babyssa.models.run_config import read_settings
 from babyssa.probing.attention import forming_weights
@@ -160,7 +159,7 @@ def load_run(folder: Path) -> Run:
         )
     if not is_finished(folder):
         raise ModelError("the run is not finished", path=folder, remedy="run its command again")
-    verify_checksums(folder)
+    check_checksums(folder)
     with quiet_transformers():
         model = AutoModel.from_pretrained(folder)
     if not isinstance(model, InContextTransformer):

@@ -14,7 +14,6 @@ is pickled.
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import time
@@ -28,16 +27,17 @@ from torch import Tensor, nn
 from transformers import TrainerCallback
 
 from babyssa import processes
-from babyssa.checksums import CHECKSUMS, verify_checksums, write_checksums
 from babyssa.console import say
 from babyssa.errors import BabySSAError, DataError
 from babyssa.files import (
+    CHECKSUMS,
+    atomic_path,
     atomic_write,
-    full_disk_named,
+    check_checksums,
     read_json,
     remove_partials,
     sha256,
-    sync_folder,
+    write_checksums,
     write_json,
 )
 from babyssa.training.run_folder import LOG, RESUME
@@ -124,17 +124,9 @@ class ResumePoints(TrainerCallback):
     def _save(self, random_states: dict[str, Tensor]) -> None:
         trainer = self.trainer
         folder = self.out / RESUME / f"step-{trainer.state.global_step}"
-        partial = folder.with_name(f".{folder.name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        try:
-            with full_disk_named(folder):
-                self._write(partial, random_states)
-                shutil.rmtree(folder, ignore_errors=True)
-                os.replace(partial, folder)
-                sync_folder(folder.parent)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+        with atomic_path(folder) as partial:
+            partial.mkdir()
+            self._write(partial, random_states)
         for old in _points(self.out)[_KEPT:]:
             shutil.rmtree(old)
         self.saved_at = time.monotonic()
@@ -150,8 +142,6 @@ class ResumePoints(TrainerCallback):
         }
         tensors |= random_states
         save_file({key: value.detach().cpu().contiguous() for key, value in tensors.items()}, folder / TENSORS)
-        with open(folder / TENSORS, "rb") as file:
-            os.fsync(file.fileno())
         loss = trainer._tr_loss.item()
         values = {
             "step": trainer.state.global_step,
@@ -231,7 +221,7 @@ def find_resume_point(out: Path) -> Path | None:
         try:
             # A point without checksums was never finished.
             read_json(folder / CHECKSUMS)
-            verify_checksums(folder)
+            check_checksums(folder)
             for name in (STATE, TRAINER_STATE):
                 read_json(folder / name)
             return folder

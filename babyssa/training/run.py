@@ -14,11 +14,9 @@ from transformers import PreTrainedModel, set_seed
 
 from babyssa import processes
 from babyssa.attention import scoring_config, scoring_settings
-from babyssa.checksums import tensors_sha256
 from babyssa.console import quiet_transformers, say
 from babyssa.errors import Stopped
-from babyssa.files import remove_partials, versions
-from babyssa.locks import locked
+from babyssa.files import locked, remove_partials, tensors_sha256, versions
 from babyssa.models.run_config import CHECKPOINTS, CONFIG, read_settings
 from babyssa.training.config import Optimisation
 from babyssa.training.devices import computes_in_bfloat16, device_name, precision_of

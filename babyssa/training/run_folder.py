@@ -20,17 +20,17 @@ from typing import Any
 
 import yaml
 
-from babyssa.checksums import CHECKSUMS, write_checksums
 from babyssa.corpus import save_tokenizer
 from babyssa.errors import OutputExistsError
 from babyssa.files import (
+    CHECKSUMS,
+    atomic_path,
     atomic_write,
-    full_disk_named,
-    refuse_to_overwrite,
+    check_overwrite,
     remove_partials,
     sha256,
-    sync_folder,
     versions,
+    write_checksums,
 )
 from babyssa.models.run_config import CHECKPOINTS, CONFIG, read_settings
 
@@ -78,7 +78,7 @@ def refuse_earlier_run(out: Path, overwrite: bool) -> None:
     if (out / CONFIG).is_file() and not is_finished(out):
         return
     remove_leftovers(out)
-    refuse_to_overwrite(out, [CONFIG, LOG, WEIGHTS, "config.json", CHECKPOINTS], overwrite)
+    check_overwrite(out, [CONFIG, LOG, WEIGHTS, "config.json", CHECKPOINTS], overwrite)
 
 
 def refuse_another_run(
@@ -157,30 +157,15 @@ def save_model(folder: Path, model, tokenizer=None, beside: Iterable[str] = ()) 
     """
     folder = Path(folder)
     remove_partials(folder)
-    partial = folder / ".model.partial"
-    try:
-        with full_disk_named(folder / WEIGHTS):
-            if tokenizer is not None:
-                save_tokenizer(tokenizer, partial)
-            model.save_pretrained(partial)
-            readable = _default_mode()
-            files = sorted(partial.iterdir(), key=lambda path: (path.suffix == ".safetensors", path.name))
-            sums = {path.name: sha256(path) for path in files}
-            sums |= {name: sha256(folder / name) for name in beside if (folder / name).is_file()}
-            for path in files:
-                if path.name == WEIGHTS:
-                    write_checksums(folder, sums)
-                    _sync(path)
-                path.chmod(readable)
-                os.replace(path, folder / path.name)
-            sync_folder(folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-
-
-def _sync(path: Path) -> None:
-    with open(path, "rb") as file:
-        os.fsync(file.fileno())
+    with atomic_path(folder, last=WEIGHTS) as partial:
+        if tokenizer is not None:
+            save_tokenizer(tokenizer, partial)
+        model.save_pretrained(partial)
+        sums = {path.name: sha256(path) for path in partial.iterdir()}
+        sums |= {name: sha256(folder / name) for name in beside if (folder / name).is_file()}
+        for path in partial.iterdir():
+            path.chmod(_default_mode())
+        write_checksums(partial, sums)
 
 
 def _default_mode() -> int:

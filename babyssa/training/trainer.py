@@ -24,7 +24,7 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArgu
 from babyssa import processes
 from babyssa.attention import Scoring, scoring_parameters
 from babyssa.console import say
-from babyssa.files import full_disk_named
+from babyssa.files import storage_errors
 from babyssa.models.run_config import CHECKPOINTS
 from babyssa.training.batches import NOTHING, OwnShare
 from babyssa.training.config import Optimisation
@@ -271,7 +271,7 @@ class RunLog(TrainerCallback):
         if not processes.is_main():
             return
         line = json.dumps({"step": step, "seconds": round(self.clock()["seconds"], 2), **values}, allow_nan=False)
-        with full_disk_named(self.path), open(self.path, "a", encoding="utf-8") as file:
+        with storage_errors(self.path), open(self.path, "a", encoding="utf-8") as file:
             file.write(line + "\n")
 
     def clock(self) -> dict[str, float]:

@@ -308,7 +308,7 @@ def test_bad_input_with_overwrite_leaves_the_earlier_run_alone(
         ("varant: ssa\n", "recipe.yaml:1: unknown key 'varant'; did you mean 'variant'"),
         ("variant: [1\n", "recipe.yaml:2: broken YAML"),
         ("just words\n", "recipe.yaml: is not a mapping"),
-        ("seed: 1\norder: age\nseed: 2\n", "recipe.yaml:3: key 'seed' stands here a second time"),
+        ("seed: 1\norder: age\nseed: 2\n", "recipe.yaml:3: duplicate key 'seed'"),
         ("seed: 1\nsize: 4\n", "recipe.yaml:2: size is 4, expected a mapping"),
         (
             "optimisation:\n  steps: many\n",

@@ -11,7 +11,7 @@ from babyssa.encoder import EncoderTraining, train_encoder
 from babyssa.encoder.config import EncoderSize, Evaluation
 from babyssa.errors import BabySSAError, BusyError, ConfigError, OutputExistsError, Stopped
 from babyssa.experiments.grid import Probing, sweep
-from babyssa.locks import locked
+from babyssa.files import locked
 from babyssa.probing import probe
 from babyssa.training.config import Optimisation
 

@@ -19,7 +19,7 @@ from babyssa.encoder.config import EncoderSize, Evaluation
 from babyssa.errors import BabySSAError, ConfigError, Stopped
 from babyssa.experiments.grid import Probing, sweep
 from babyssa.experiments.jobs import at_once
-from babyssa.locks import locked
+from babyssa.files import locked
 from babyssa.training.config import Optimisation
 
 

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from babyssa.errors import DataError
+from babyssa.files import resource
 from babyssa.language.lexicon import Noun, indefinite_article, load_lexicon
-from babyssa.resources import resource
 
 LEXICON = load_lexicon()
 RAW = yaml.load(resource("probes", "words.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from babyssa.errors import ConfigError, OutputExistsError
+from babyssa.files import resource, resource_folder
 from babyssa.language.lexicon import load_lexicon
 from babyssa.language.registers import registers
 from babyssa.language.sample import generate_sample
-from babyssa.resources import resource, resource_folder
 
 LEXICON = load_lexicon()
 SINGULAR = {n.singular for n in LEXICON.nouns if n.distinct_plural}

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from babyssa.errors import ConfigError, DataError, ModelError
+from babyssa.files import resource
 from babyssa.language.lexicon import load_lexicon
 from babyssa.language.suite import fill, generate_paradigm, generate_suite, load_templates, whole_word_test
-from babyssa.resources import resource
 
 LEXICON = load_lexicon()
 DESIGNS = load_templates().paradigms

@@ -44,7 +44,7 @@ def test_training_stops_with_one_line_and_goes_on_when_there_is_space(settings, 
         write(self)
 
     monkeypatch.setattr(ResumePoints, "save", save_and_fill)
-    with pytest.raises(StorageError, match=r"step-12: cannot be written: no space is left.*free some space"):
+    with pytest.raises(StorageError, match=r"step-12: cannot be written: no space left.*free some space"):
         train_encoder(settings)
     assert sorted(path.name for path in (settings.out / "resume").iterdir()) == ["step-4", "step-8"]
     monkeypatch.undo()
@@ -63,7 +63,7 @@ def test_probing_stops_with_one_line_and_leaves_the_earlier_result(settings, sma
     pairs.write_text("\n".join(["good,bad", *rows]) + "\n")
     out = small_disk / "result"
     fill(small_disk, 5_000)
-    with pytest.raises(StorageError, match=r"pairs\.csv: cannot be written: no space is left"):
+    with pytest.raises(StorageError, match=r"pairs\.csv: cannot be written: no space left"):
         probe(settings.out, str(pairs), out=out)
     assert list(out.iterdir()) == []
 
