@@ -1,4 +1,4 @@
-"""Sentences as a model sees them: exactly what is given, or an error."""
+"""Sentences as a model reads them: exactly what was given, or an error."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import numpy as np
 from babyssa.errors import DataError, ModelError, quoted
 from babyssa.models.loading import LoadedModel
 
-# What a tokenizer returns is many times as large as what is kept of it.
+# A tokenizer's output is many times larger than what is kept of it.
 _SENTENCES_PER_CALL = 1024
 _DOCUMENTS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """One sentence as a model sees it.
+    """One sentence as a model reads it.
 
     Attributes
     ----------
@@ -30,8 +30,8 @@ class Encoding:
     inside : tuple of int
         Positions in `ids` of the sentence's own tokens.
     words : tuple of int or None
-        For each position in `inside` the number of the word that it belongs to: a word is a pre-token of the
-        tokenizer (for byte-level BPE a run of letters, of digits or of other signs). None if it cannot say.
+        The number of the word that each position in `inside` belongs to: a word is a pre-token of the tokenizer
+        (for byte-level BPE, a run of letters, of digits or of other signs). None if the tokenizer cannot say.
     """
 
     ids: tuple[int, ...]
@@ -41,18 +41,18 @@ class Encoding:
 
 @dataclass(frozen=True)
 class Encodings:
-    """All those of many sentences that have one number of tokens; what :class:`Encoding` says, in arrays.
+    """Sentences with the same number of tokens; the arrays hold what :class:`Encoding` does.
 
     Attributes
     ----------
     index : (sentences,) int
-        Which sentences these are, counted from 0; ascending.
+        Their places among all sentences, from 0, ascending.
     ids : (sentences, length) int
         Token ids with special tokens.
     inside : (sentences, length) bool
-        Which tokens are the sentence's own.
+        Whether a token is the sentence's own, not a special token.
     words : (sentences, length) int or None
-        The number of the word that a token inside belongs to.
+        The number of the word that a token belongs to.
     """
 
     index: np.ndarray
@@ -61,7 +61,7 @@ class Encodings:
     words: np.ndarray | None
 
     def parts(self, size: int) -> Iterator[Encodings]:
-        """The same sentences, at most `size` at a time."""
+        """Yield the same sentences, at most `size` at a time."""
         for start in range(0, len(self.index), size):
             part = slice(start, start + size)
             words = None if self.words is None else self.words[part]
@@ -76,14 +76,14 @@ def encode(loaded: LoadedModel, sentence: str) -> Encoding:
 def encode_all(
     loaded: LoadedModel, sentences: Iterable[str], places: Iterable[Mapping[str, Any]] | None = None
 ) -> list[Encodings]:
-    """The token ids of sentences: for a masked model framed by its special tokens, for a causal one after bos.
+    """The token ids of sentences: between special tokens for a masked model, after bos for a causal one.
 
-    A special token written out in a sentence (``<mask>``) is read as the characters that it is made of.
+    A special token written out in a sentence (``<mask>``) is read as plain characters.
 
     Parameters
     ----------
     loaded : LoadedModel
-        The model that will read them.
+        The model that reads them.
     sentences : iterable of str
         Any texts.
     places : iterable of mapping, optional
@@ -92,12 +92,12 @@ def encode_all(
     Returns
     -------
     list of Encodings
-        One for each number of tokens, ascending; together 9 bytes a token and 8 a sentence.
+        One per number of tokens, ascending; 9 bytes per token and 8 per sentence in all.
 
     Raises
     ------
     DataError
-        If a sentence is empty, not valid Unicode, too long for the model, or cannot be represented.
+        If a sentence is empty, not valid Unicode, too long for the model, or loses characters in the tokenizer.
     ModelError
         If a causal model's tokenizer has neither bos nor eos, so that nothing predicts the first token.
     """
@@ -108,7 +108,7 @@ def encode_all(
 
 
 class _Columns:
-    """Encodings of one length in the making."""
+    """Encodings of one length, as they are collected."""
 
     def __init__(self) -> None:
         self.index, self.ids, self.inside, self.words = array("q"), array("i"), array("b"), array("i")
@@ -138,7 +138,7 @@ class _Columns:
 def _encode(
     loaded: LoadedModel, sentences: Iterable[str], places: Iterable[Mapping[str, Any]]
 ) -> Iterator[Encoding]:
-    """The encodings of sentences in turn."""
+    """Yield the encoding of each sentence."""
     remaining = zip(sentences, places, strict=False)
     while block := list(islice(remaining, _SENTENCES_PER_CALL)):
         yield from _encode_block(loaded, *zip(*block, strict=True))
@@ -206,19 +206,19 @@ def _check_text(sentence: str, place: Mapping[str, Any]) -> None:
 
 
 def start_id(loaded: LoadedModel) -> int:
-    """What a causal model's first token is conditioned on: bos, or eos where that is the only one (GPT-2)."""
+    """The token that a causal model's first prediction is conditioned on: bos, or eos without one (GPT-2)."""
     for token in (loaded.tokenizer.bos_token_id, loaded.tokenizer.eos_token_id):
         if token is not None:
             return token
     raise ModelError(
-        "the tokenizer has neither a bos nor an eos token, which the first token is conditioned on",
+        "the tokenizer has neither a bos nor an eos token to condition the first token on",
         path=loaded.name,
         remedy="set its bos_token and save it",
     )
 
 
 def _dropped(sentence: str, offsets: Sequence[tuple[int, int]]) -> str:
-    """Letters, digits and signs that no token covers, as when a vocabulary lacks them and an unknown token."""
+    """Letters, digits and signs that no token covers: the vocabulary lacks them and has no unknown token."""
     covered = {index for start, end in offsets for index in range(start, end)}
     return "".join(
         c for index, c in enumerate(sentence) if index not in covered and unicodedata.category(c)[0] in "LNPS"
@@ -228,7 +228,7 @@ def _dropped(sentence: str, offsets: Sequence[tuple[int, int]]) -> str:
 def encode_documents(tokenizer, documents: Iterable[str], *, end: bool = True) -> Iterator[list[int]]:
     """Yield the token ids of each document, with eos after them if `end`.
 
-    A special token written out in a document is encoded as the characters that it is.
+    A special token written out in a document is read as plain characters.
     """
     documents = iter(documents)
     while some := list(islice(documents, _DOCUMENTS_AT_ONCE)):

@@ -1,8 +1,8 @@
-"""RoBERTa's forward pass where only some positions are asked for: the same numbers with less work.
+"""RoBERTa's forward pass for some positions only: the same numbers with less work.
 
-The modules and weights are those of transformers' RobertaForMaskedLM, and so is every formula. What is left out is
-what no answer depends on: padding is not computed, and in the last layer only the positions asked for have queries
-and go through the feed-forward block; the others are still keys and values.
+Modules, weights and formulas are those of transformers' RobertaForMaskedLM. Left out is what no answer depends on:
+padding is not computed, and in the last layer only the positions asked for have queries and go through the
+feed-forward block; the others are still keys and values.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from babyssa.attention import Softmax, SoftmaxConfig
 from babyssa.attention.adapter import IMPLEMENTATION, scoring_of
 from babyssa.attention.dropout import add_dropped_out, dropout
 
-# It has no parameters, and its heads are not counted.
+# Softmax has no parameters, so it serves any number of heads.
 _SOFTMAX = Softmax(SoftmaxConfig(), heads=1)
 
 
 @dataclass(frozen=True)
 class _Grid:
-    """Where vectors, one below the other, stand in a grid of (batch, width), as attention needs them.
+    """Maps stacked vectors to the cells of a (batch, width) grid, the form attention needs, and back.
 
     Parameters
     ----------
     batch, width : int
         The size of the grid.
     cells : Tensor of int, (vectors,), optional
-        The flat cell of each vector; if not given, the vectors fill the grid in order.
+        The flat index of each vector's cell; if not given, the vectors fill the grid in order.
     """
 
     batch: int
@@ -38,19 +38,19 @@ class _Grid:
     cells: Tensor | None = None
 
     def spread(self, x: Tensor) -> Tensor:
-        """(vectors, hidden) to (batch, width, hidden); cells without a vector are 0."""
+        """(vectors, hidden) to (batch, width, hidden); empty cells are 0."""
         if self.cells is not None:
             x = x.new_zeros(self.batch * self.width, x.shape[-1]).index_copy(0, self.cells, x)
         return x.view(self.batch, self.width, -1)
 
     def collect(self, x: Tensor) -> Tensor:
-        """The way back."""
+        """(batch, width, hidden) to (vectors, hidden)."""
         x = x.flatten(0, 1)
         return x if self.cells is None else x.index_select(0, self.cells)
 
 
 def computes(model: nn.Module) -> bool:
-    """Whether :func:`logits_at` knows this model: RoBERTa with Softmax or with a scoring of this package."""
+    """Whether :func:`logits_at` supports this model: RoBERTa with Softmax or with a scoring of this package."""
     if not isinstance(model, RobertaForMaskedLM) or model.config.is_decoder:
         return False
     return model.config._attn_implementation in ("eager", "sdpa", IMPLEMENTATION)
@@ -59,7 +59,7 @@ def computes(model: nn.Module) -> bool:
 def logits_at(
     model: PreTrainedModel, input_ids: Tensor, attention_mask: Tensor | None, positions: Tensor
 ) -> Tensor:
-    """Logits at some positions of a batch.
+    """The logits at some positions of a batch.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def logits_at(
     attention_mask : Tensor, (batch, length), optional
         0 where there is padding.
     positions : Tensor of int, (asked,)
-        Flat places in (batch, length) of real tokens, those of one row together and the rows in order.
+        Flat indices into (batch, length) of real tokens, row after row.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def _positional(attention: nn.Module) -> bool:
 
 
 def _rows_side_by_side(rows: Tensor, batch: int) -> _Grid:
-    """A grid just wide enough for what is asked of each row; `rows` in order."""
+    """The narrowest grid that holds the positions asked for in each row; `rows` ascends."""
     counts = torch.bincount(rows, minlength=batch)
     width = int(counts.max())
     within = torch.arange(len(rows), device=rows.device) - (counts.cumsum(0) - counts).index_select(0, rows)
@@ -110,14 +110,14 @@ def _rows_side_by_side(rows: Tensor, batch: int) -> _Grid:
 
 
 def _embed(embeddings: nn.Module, input_ids: Tensor, tokens: _Grid, tied: bool) -> Tensor:
-    """The embedding layer, (tokens, hidden); `tied` if the head's last matrix is that of the word embeddings."""
+    """The embedding layer, (tokens, hidden); `tied` if the head shares the word embedding matrix."""
     words = embeddings.word_embeddings
     if tied and torch.is_grad_enabled() and input_ids.device.type == "cpu":
-        # The head's gradient of the same matrix is dense, and so is their sum: a second dense one is only work.
+        # The head's gradient of the same matrix is dense; adding a sparse one to it costs less than a dense one.
         hidden = nn.functional.embedding(input_ids, words.weight, words.padding_idx, sparse=True)
     else:
         hidden = words(input_ids)
-    # Token types are all 0.
+    # Every token has type 0.
     hidden = hidden + embeddings.token_type_embeddings.weight[0]
     positions = embeddings.create_position_ids_from_input_ids(input_ids, embeddings.padding_idx)
     hidden = hidden + embeddings.position_embeddings(positions)
@@ -133,9 +133,9 @@ def _layer(
     asked: Tensor | None = None,
     queries: _Grid | None = None,
 ) -> Tensor:
-    """One layer, (tokens, hidden) to (tokens, hidden), or to (asked, hidden) of the `asked` tokens only.
+    """One layer, (tokens, hidden) to (tokens, hidden), or to (asked, hidden) for the `asked` tokens only.
 
-    `queries` is where those stand; `mask`, (batch, 1, 1, length), is True for real tokens.
+    `queries` is the grid of those tokens; `mask`, (batch, 1, 1, length), is True for real tokens.
     """
     attention = layer.attention.self
     heads = (attention.num_attention_heads, attention.attention_head_size)
@@ -160,7 +160,7 @@ def _attend(attention: nn.Module, query: Tensor, key: Tensor, value: Tensor, mas
     if attention.config._attn_implementation == IMPLEMENTATION:
         scoring = scoring_of(attention)
     elif p > 0 and query.device.type == "cpu":
-        # Here SDPA would fall back on the same steps, with torch's dropout.
+        # With dropout on a CPU, SDPA takes the same steps, with torch's slower dropout.
         scoring = _SOFTMAX
     else:
         return nn.functional.scaled_dot_product_attention(query, key, value, mask, p, scale=attention.scaling)
@@ -169,5 +169,5 @@ def _attend(attention: nn.Module, query: Tensor, key: Tensor, value: Tensor, mas
 
 
 def _add_and_normalise(block: nn.Module, x: Tensor, residual: Tensor) -> Tensor:
-    """The end of both halves of a layer, a RobertaSelfOutput or RobertaOutput."""
+    """The output block of either half of a layer: RobertaSelfOutput or RobertaOutput."""
     return block.LayerNorm(add_dropped_out(residual, block.dense(x), block.dropout.p, block.training))

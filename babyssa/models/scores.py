@@ -1,10 +1,10 @@
 """Sentence scores from masked and causal language models, in nats; higher is better.
 
-Every method is a set of questions: given a row of token ids, what is the log-probability of that token at that
-position? ``pll`` masks one token in each row, ``pll-word-l2r`` also the later tokens of the same word,
-``holistic`` and ``loglik`` mask nothing. One engine answers the questions. It is given all sentences of one
-length together, whatever paradigms they are from, so that nothing is ever padded, batches are large, and each
-distinct row runs through the model once: sentences that differ in one token share the row in which it is masked.
+Every method is a set of questions: given a row of token ids, what is the log-probability of this token at this
+position? ``pll`` masks one token per row, ``pll-word-l2r`` also masks the later tokens of the same word,
+``holistic`` and ``loglik`` mask nothing. One engine answers the questions. It takes all sentences of one length
+together, across paradigms, so nothing is padded, batches are large, and each distinct row runs through the model
+once: sentences that differ in one token share the row in which that token is masked.
 
 Sources: ``pll`` Salazar et al. 2020 (arXiv 1910.14659); ``pll-word-l2r`` Kauf & Ivanova 2023
 (arXiv 2305.10588); ``holistic`` Zaczynska et al. 2020, as used by Huebner et al. 2021 for Zorro.
@@ -31,10 +31,10 @@ Reduction = Literal["sum", "mean"]
 
 _TOKENS_PER_BATCH = {"cpu": 2048, "cuda": 65536}
 _LOGITS_PER_BATCH = 2**26
-# Rows are shared within a chunk: sentences of one length, with so many tokens (4 bytes each) in their rows. No
-# length has more than 1.4 million in Zorro (46,000 pairs), so there no row at all is computed twice. Of its
-# 786,087 rows for pll, 86.4% are distinct; 86.7% would be left if rows were shared within each paradigm, and
-# 96.9% within pairs, so that a cache for the rows of larger suites would save next to nothing.
+# A row is computed once per chunk: sentences of one length whose rows have at most this many tokens (4 bytes
+# each). In Zorro (46,000 pairs) no length has more than 1.4 million, so no row is computed twice. Of its 786,087
+# rows for pll, 86.4% are distinct (86.7% within paradigms, 96.9% within pairs): caching rows across chunks of a
+# larger suite would save next to nothing.
 _TOKENS_PER_CHUNK = 2**21
 
 
@@ -62,14 +62,14 @@ class SentenceScore:
 
 @dataclass(frozen=True)
 class Questions:
-    """Many of: what is the log-probability of `target` at `position` of the output for `rows[row]`?
+    """What is the log-probability of `target` at `position` of the output for `rows[row]`? Many at once.
 
     Attributes
     ----------
     rows : (rows, length) int
         Token ids.
     row, position, target : (questions,) int
-        Of each question.
+        One entry per question.
     """
 
     rows: np.ndarray
@@ -87,13 +87,13 @@ class Method:
     kind : str
         The kind of model it fits.
     reductions : tuple of str
-        Its usual reduction first.
+        Those it allows, the default first.
     scored : function of Encodings
         Which tokens have a score, ``(sentences, length)``.
     questions : function of Encodings, LoadedModel
-        One for each of these tokens, in order.
+        One question per scored token, in order.
     masks : bool
-        Whether each question has a row of its own, rather than each sentence.
+        Whether there is a row per question, rather than per sentence.
     """
 
     kind: str
@@ -119,7 +119,7 @@ def _pll(encodings: Encodings, loaded: LoadedModel) -> Questions:
 
 
 def _pll_word_l2r(encodings: Encodings, loaded: LoadedModel) -> Questions:
-    """Each token given the other words and the earlier tokens of its own: mask it and the rest of its word."""
+    """Each token given the other words and the earlier tokens of its word: mask it and the rest of its word."""
     if encodings.words is None:
         raise ModelError(
             "the tokenizer does not say which tokens make a word",
@@ -272,15 +272,15 @@ def token_scores(
     precision: Precision = "float32",
     answered: Callable[[int], None] = lambda n: None,
 ) -> Iterator[tuple[int, list[int], list[float]]]:
-    """For each sentence its index, the ids of its scored tokens and their log-probabilities, by sentence length.
+    """Yield each sentence's index, the ids of its scored tokens and their log-probabilities, by sentence length.
 
     Rows are built and answered in chunks, so memory does not grow with the number of sentences. `answered` is
-    called after each batch with the number of tokens that have got their log-probability in it.
+    called after each batch with the number of tokens that it scored.
 
     Raises
     ------
     ModelError
-        If one is NaN or infinite; names the sentence.
+        If a log-probability is NaN or infinite; names the sentence.
     """
     if batch_size is not None and batch_size < 1:
         raise ConfigError(f"batch size must be at least 1, not {batch_size}")
@@ -306,12 +306,12 @@ def token_scores(
 
 
 def number_of_scored_tokens(encodings: Sequence[Encodings], method: str) -> int:
-    """How many log-probabilities the scores of sentences are made of."""
+    """How many tokens a method scores."""
     return sum(int(METHODS[method].scored(same_length).sum()) for same_length in encodings)
 
 
 class Engine:
-    """Answers questions in batches; keeps which forward pass serves the model."""
+    """Answers questions in batches, with the fastest forward pass that is exact for the model."""
 
     def __init__(self, loaded: LoadedModel, batch_size: int | None = None, precision: Precision = "float32"):
         self.model = loaded.model
@@ -322,10 +322,10 @@ class Engine:
         self.forward: Forward | None = None
 
     def answer(self, questions: Questions, answered: Callable[[int], None] = lambda n: None) -> np.ndarray:
-        """Log-probabilities, float32, one for each question; `answered` is told how many each batch has added."""
+        """One float32 log-probability per question; `answered` is called with the number in each batch."""
         length = questions.rows.shape[1]
         rows, distinct = _distinct(questions.rows)
-        # What is asked for, each once, row by row: several targets may be asked for at one place.
+        # Each place once, row by row: several questions may ask about one place.
         places, place = np.unique(distinct[questions.row] * length + questions.position, return_inverse=True)
         row, position = np.divmod(places, length)
         order = np.argsort(place, kind="stable")
@@ -344,7 +344,7 @@ class Engine:
         return answers
 
     def _rows_per_batch(self, length: int, asked: int) -> int:
-        """So many that tokens and, with at most `asked` positions in a row, logits are bounded."""
+        """Rows such that tokens and logits stay bounded, with at most `asked` positions per row."""
         by_tokens = self.batch_size or _TOKENS_PER_BATCH.get(self.device.type, 8192) // length
         return max(1, min(by_tokens, _LOGITS_PER_BATCH // (asked * self.vocabulary)))
 
@@ -360,7 +360,7 @@ class Engine:
 
 
 def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct rows, and for each row which of them it is."""
+    """The distinct rows, and the index among them of each row."""
     rows = np.ascontiguousarray(rows)
     whole = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize)))[:, 0]
     _, first, distinct = np.unique(whole, return_index=True, return_inverse=True)
@@ -372,15 +372,15 @@ Forward = Callable[[Any, Tensor, Tensor, Tensor], Tensor]
 
 
 def _whole(model: Any, ids: Tensor, row: Tensor, position: Tensor) -> Tensor:
-    """The plain forward pass: all logits, of which some are taken."""
+    """The plain forward pass: all logits, of which some are selected."""
     return model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[row, position]
 
 
 def _projecting_asked(model: Any, ids: Tensor, row: Tensor, position: Tensor) -> Tensor:
-    """Only the positions that are asked for are projected to the vocabulary."""
+    """Project only the positions asked for to the vocabulary."""
     head = model.get_output_embeddings()
     if not isinstance(head, nn.Linear):
-        raise NotImplementedError("the last step is not one linear map")
+        raise NotImplementedError("the head does not end in one linear layer")
     hook = head.register_forward_pre_hook(lambda module, inputs: (inputs[0][row, position],))
     try:
         return model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
@@ -389,9 +389,9 @@ def _projecting_asked(model: Any, ids: Tensor, row: Tensor, position: Tensor) ->
 
 
 def _computing_asked(model: Any, ids: Tensor, row: Tensor, position: Tensor) -> Tensor:
-    """As the one above, and only those positions go through the last layer."""
+    """Run only the positions asked for through the last layer too."""
     if not computes(model):
-        raise NotImplementedError("only RoBERTa's forward pass is known here")
+        raise NotImplementedError("only RoBERTa's forward pass is implemented")
     return logits_at(model, ids, None, row * ids.shape[1] + position)
 
 
@@ -399,16 +399,15 @@ _FASTER: tuple[Forward, ...] = (_computing_asked, _projecting_asked)
 
 
 def choose_forward(model: Any, ids: Tensor) -> Forward:
-    """The first of the faster forward passes that gives the plain one's logits for `ids`, else the plain one."""
-    # All positions of all rows, row by row.
+    """The first of the faster forward passes whose logits equal the plain one's for `ids`, else the plain one."""
     row, position = torch.ones_like(ids).nonzero(as_tuple=True)
-    # In bfloat16 a sum in another order may differ in the third digit.
+    # Compared in float32: in bfloat16, summing in another order changes the third digit.
     with evaluating(model):
         expected = _whole(model, ids, row, position)
         for forward in _FASTER:
             try:
                 found = forward(model, ids, row, position)
-            except Exception:  # whatever it is, the plain one serves
+            except Exception:  # the plain one always works
                 continue
             if found.shape == expected.shape and torch.allclose(
                 found, expected, rtol=1e-4, atol=1e-4, equal_nan=True
@@ -419,9 +418,9 @@ def choose_forward(model: Any, ids: Tensor) -> Forward:
 
 @contextmanager
 def _computing(model: Any, precision: Precision) -> Iterator[None]:
-    """Evaluation in a precision, but for the map to the vocabulary, which is in the model's own.
+    """Evaluate in `precision`, except the projection to the vocabulary, which keeps the model's own dtype.
 
-    Near 16, bfloat16 numbers are 1/8 apart: more than many pairs of sentences are.
+    Near 16, bfloat16 numbers are 1/8 apart: more than the scores of many pairs.
     """
     head = model.get_output_embeddings()
     with ExitStack() as stack:

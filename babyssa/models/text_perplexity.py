@@ -1,10 +1,9 @@
 """Perplexity of a text under a causal model, by a sliding window; pseudo-perplexity under a masked one.
 
-The documents of the text are laid end to end as in training, each with the end token after it, which is
-predicted like any other; the start token stands before the first. Window k is the `max_length` tokens from
-k x `stride` on, and predicts, for each of its tokens, the one that follows, as far as no earlier window did. So
-every token is predicted exactly once, from no more than `max_length` tokens before it, and from no fewer than
-`max_length - stride + 1` of them wherever there are as many.
+Documents are laid end to end as in training, each followed by the end token, which is predicted like any other;
+the start token comes before the first. Window k holds the `max_length` tokens from k x `stride` on, and predicts
+the next token at each position that no earlier window predicted. So every token is predicted exactly once, from at
+most `max_length` tokens before it, and from at least `max_length - stride + 1` of them where there are that many.
 """
 
 from __future__ import annotations
@@ -32,30 +31,30 @@ _LONGEST_WINDOW = 1024
 
 @dataclass(frozen=True)
 class Perplexity:
-    """What a text came to.
+    """The perplexity of a text.
 
     Attributes
     ----------
     model, file : str
         The model and the text.
     kind : {"perplexity", "pseudo-perplexity"}
-        Of a causal or of a masked model: the two are not comparable.
+        Of a causal or a masked model; the two are not comparable.
     perplexity : float
         ``exp(nats_per_token)``.
     nats_per_token : float
         Minus the mean log-probability of a token.
     tokens : int
-        Tokens predicted; of a causal model the end tokens of documents among them.
+        Tokens predicted, including the end tokens of documents for a causal model.
     documents : int
         Documents (for a masked model: sentences) in the text.
     layout : {"lines", "blocks", "file", "rows"}
-        How they stand in it; rows are a dataset's.
+        What separates them; rows are a dataset's.
     words, bytes : int
-        Words of the documents by white space, and their bytes in UTF-8; where an end token follows a document,
-        it counts as one byte.
+        White-space words of the documents, and their bytes in UTF-8; an end token after a document counts as one
+        byte.
     word_perplexity, bits_per_byte : float
-        The same sum of nats over words, exponentiated, and in bits over bytes: these two do not depend on the
-        tokenizer, as far as it keeps the text (one that lower-cases does not).
+        The same total per word, exponentiated, and in bits per byte: these two do not depend on the tokenizer, as
+        long as it keeps the text (one that lower-cases does not).
     max_length, stride : int or None
         The window of a causal model.
     """
@@ -178,12 +177,12 @@ def token_nats(
 
 
 def choose_window(loaded: LoadedModel, max_length: int | None, stride: int | None) -> tuple[int, int]:
-    """Window and stride with their defaults filled in.
+    """Window and stride, with defaults filled in.
 
     Raises
     ------
     ConfigError
-        If the model is not causal, or they do not fit it or each other.
+        If the model is not causal, or window and stride do not fit it or each other.
     """
     if loaded.kind != "causal":
         raise ConfigError(f"a sliding window needs a causal model, not a {loaded.kind} one ({loaded.name})")
@@ -204,7 +203,7 @@ def choose_window(loaded: LoadedModel, max_length: int | None, stride: int | Non
 
 
 def _questions(row: np.ndarray, max_length: int, stride: int) -> Iterator[Questions]:
-    """What predicts each token of `row` but the first, in order; at once so much that memory is bounded."""
+    """Yield the questions for each token of `row` but the first, in order, in chunks of bounded size."""
     windows = list(_windows(len(row), max_length, stride))
     for length, same_length in groupby(windows, key=lambda window: window.end - window.begin):
         while chunk := list(islice(same_length, max(1, _TOKENS_PER_CHUNK // length))):
@@ -217,7 +216,7 @@ def _questions(row: np.ndarray, max_length: int, stride: int) -> Iterator[Questi
 
 
 class _Window(NamedTuple):
-    """Tokens `begin` to `end`, of which those from `first` on predict the one that follows."""
+    """Tokens `begin` to `end`; those from `first` on predict the token after them."""
 
     begin: int
     first: int
@@ -225,7 +224,7 @@ class _Window(NamedTuple):
 
 
 def _windows(tokens: int, max_length: int, stride: int) -> Iterator[_Window]:
-    """The windows over a row of so many tokens, of one length but for the last."""
+    """Yield the windows over a row of tokens; all but the last have the same length."""
     predicted = 0
     for begin in range(0, tokens, stride):
         end = min(begin + max_length, tokens - 1)
@@ -272,12 +271,12 @@ def _result(loaded, file, kind, nats, texts, layout, size, max_length, stride) -
 
 
 def _exp(nats: float) -> float:
-    """exp, but the largest number where it would overflow: JSON has no infinity."""
+    """exp, capped below overflow: JSON has no infinity."""
     return math.exp(min(nats, 709.0))
 
 
 def _trained_layout(loaded: LoadedModel) -> Layout:
-    """How documents stood in the text that a run folder's model was trained on; "file" if it does not say."""
+    """The document layout of a run folder's training corpus; "file" if it is not recorded."""
     folder = Path(loaded.name)
     if folder.parent.name == CHECKPOINTS:
         folder = folder.parent.parent

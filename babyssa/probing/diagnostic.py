@@ -1,17 +1,17 @@
 """Diagnostic classifiers: can a linear classifier read a grammatical feature off the hidden states of a layer?
 
-The task so far is ``subject-number``: in "the dogs near the tree ___ big .", read the number of the subject's
-head ("dogs") off the hidden state of the last token before the verb, which belongs to a noun whose own number
-is crossed with that of the head. The verb itself is never shown: a masked model sees the mask in its place, a
-causal model only what stands before it.
+The one task is ``subject-number``: in "the dogs near the tree ___ big .", read the number of the subject's head
+("dogs") from the hidden state of the last token before the verb, which belongs to a noun whose own number is
+crossed with that of the head. The verb itself is hidden: a masked model sees the mask in its place, a causal model
+only what comes before it.
 
-A classifier may know the words rather than the feature (Hewitt & Liang 2019, arXiv 1909.03368), so two
-things are reported beside each other. ``accuracy`` is on sentences whose head nouns no training sentence has,
-in either number. ``selectivity`` is, where train and test share their nouns, the accuracy on the task less the
-accuracy on a control task: the same classifier, the same states, but labels drawn at random for each form of
-each head noun, which can be learned only word by word.
+A classifier may learn words rather than the feature (Hewitt & Liang 2019, arXiv 1909.03368), so two numbers are
+reported. ``accuracy`` is on sentences whose head nouns occur in no training sentence, in either number.
+``selectivity``, where training and test share their nouns, is the accuracy on the task minus the accuracy on a
+control task: the same classifier and states, but labels drawn at random for each form of each head noun, which can
+only be learned word by word.
 
-The embeddings (layer 0) stand for the token before the gap alone, so they should be at chance.
+The embeddings (layer 0) know only the token before the gap, so they should be at chance.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ _TOKENS_PER_BATCH = 4096
 
 @dataclass(frozen=True)
 class Example:
-    """A sentence with its verb cut out, and what is to be read off the token before the gap.
+    """A sentence with its verb cut out, and the label to be read from the token before the gap.
 
     Attributes
     ----------
     before, verb, after : str
-        The sentence in three parts; `verb` only says what is cut out.
+        The sentence in three parts; `verb` is what is cut out.
     label : int
-        The class to be read (0 singular, 1 plural).
+        The class (0 singular, 1 plural).
     word : str
-        The form that carries the feature; control labels are drawn by it.
+        The form that carries the feature; control labels are drawn per form.
     item : str
-        The lexical item of `word`, never in train and test at once where unseen words are tested.
+        The lexical item of `word`: never in training and test at once where unseen words are tested.
     frame : int
-        Which of the item's frames this is: the fold that holds it out where words are shared.
+        The number of the item's frame: the fold that holds it out where words are shared.
     """
 
     before: str
@@ -69,7 +69,7 @@ class Example:
 class LayerResult:
     """One layer (0 is the embeddings): means over folds, with 95% t intervals over folds.
 
-    ``selectivity`` is ``accuracy_seen_words`` less ``control_accuracy``.
+    ``selectivity`` is ``accuracy_seen_words`` minus ``control_accuracy``.
     """
 
     layer: int
@@ -85,7 +85,7 @@ class LayerResult:
 
 @dataclass(frozen=True)
 class DiagnosticResult:
-    """What can be read off each layer of a model; accuracies in 0..1."""
+    """What a linear classifier reads from each layer of a model; accuracies in 0..1."""
 
     model: str
     variant: str
@@ -104,8 +104,8 @@ class DiagnosticResult:
 def subject_number(lexicon: Lexicon, frames: int, rng: np.random.Generator) -> list[Example]:
     """Number of the subject's head across a prepositional phrase.
 
-    Every head noun gets `frames` frames (preposition, second noun, adjective), and every frame is used with
-    all four combinations of the two nouns' numbers, so that neither says anything about the other.
+    Every head noun gets `frames` frames (preposition, second noun, adjective), and every frame occurs with all
+    four combinations of the two nouns' numbers, so that neither number predicts the other.
     """
 
     def choose(options: Sequence[Any]) -> Any:
@@ -249,8 +249,8 @@ def hidden_states(loaded: LoadedModel, examples: Sequence[Example]) -> np.ndarra
 
 
 def _input(loaded: LoadedModel, example: Example) -> tuple[list[int], int]:
-    """Token ids with the verb masked (masked models) or cut off with all that follows (causal models), and
-    the position of the token before it."""
+    """Token ids with the verb masked (masked models) or cut off with all that follows it (causal models), and the
+    position of the token before it."""
     before = encode(loaded, example.before)
     last = before.inside[-1]
     if loaded.kind == "causal":
@@ -259,14 +259,14 @@ def _input(loaded: LoadedModel, example: Example) -> tuple[list[int], int]:
     whole = encode(loaded, f"{example.before} {example.verb} {example.after}")
     after = with_verb.inside[-1] + 1
     if whole.ids[: last + 1] != before.ids[: last + 1] or whole.ids[:after] != with_verb.ids[:after]:
-        raise ModelError("the tokenizer joins words that stand beside each other", path=loaded.name)
+        raise ModelError("the tokenizer merges neighbouring words", path=loaded.name)
     return [*whole.ids[: last + 1], loaded.tokenizer.mask_token_id, *whole.ids[after:]], last
 
 
 def _without_length_cues(loaded: LoadedModel, examples: list[Example], folds: int) -> list[Example]:
-    """Only the items whose forms have equally many tokens.
+    """Keep the items whose forms have the same number of tokens.
 
-    Where plurals are longer ("duck", "duck" "s"), the position before the gap gives the number away, and even the
+    Where plurals are longer ("duck", "duck" "s"), the position of the gap gives the number away, and even the
     embeddings, which have seen no head noun, would seem to know it.
     """
     lengths: dict[str, set[int]] = {}
@@ -286,7 +286,7 @@ def _without_length_cues(loaded: LoadedModel, examples: list[Example], folds: in
 def _folds(
     examples: Sequence[Example], folds: int, rng: np.random.Generator
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Test sets (boolean, by example) that hold out lexical items, and such that hold out frames of every item."""
+    """Test sets (boolean, per example) that hold out lexical items, and test sets that hold out frames."""
     items = list(dict.fromkeys(example.item for example in examples))
     fold_of = dict(zip(items, rng.permutation(np.arange(len(items)) % folds).tolist(), strict=True))
     by_item = np.array([fold_of[example.item] for example in examples])
@@ -295,7 +295,7 @@ def _folds(
 
 
 def _control_labels(examples: Sequence[Example], rng: np.random.Generator) -> np.ndarray:
-    """One random label for each word form, each label for half of the forms."""
+    """A random label per word form; each label for half of the forms."""
     forms = list(dict.fromkeys(example.word for example in examples))
     label_of = dict(zip(forms, rng.permutation(np.arange(len(forms)) % 2).tolist(), strict=True))
     return np.array([label_of[example.word] for example in examples])
