@@ -267,7 +267,7 @@ def _bytes_of_letters() -> dict[str, int]:
 def escape_markdown(text: str) -> str:
     """Foreign text as Markdown shows it literally, on one line."""
     text = printable(str(text)).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    text = re.sub(r"([\\`*\[\]|#~$!])", r"\\\1", text)
+    text = re.sub(r"([\\`*|#~$!]|\](?=[(\[:]))", r"\\\1", text)  # brackets matter in links only
     text = re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", text)  # within a word, _ is literal anyway
     return re.sub(r":(?=//)|(?<=www)\.|@", lambda m: f"&#{ord(m.group())};", text)  # no autolinks
 

@@ -1,14 +1,26 @@
-"""What all figures have in common: their style, colours and markers."""
+"""What all figures have in common: style, colours, markers, and how they are saved."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from typing import Any
+import functools
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from babyssa.files import atomic_write
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 # The colours of Okabe & Ito, which readers with any colour vision can tell apart, darkest first; each has a
 # marker of its own, for print in grey.
 COLOURS = ("#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+LINES = ("-", "--", "-.", ":")
 
 STYLE: dict[str, Any] = {
     "figure.dpi": 150,
@@ -24,8 +36,31 @@ STYLE: dict[str, Any] = {
 }
 
 
-def style() -> AbstractContextManager:
-    """A context in which figures are drawn in the project's style."""
-    import matplotlib
+def styled(draw: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function so that it draws in the project's style."""
 
-    return matplotlib.rc_context(STYLE)
+    @functools.wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> T:
+        import matplotlib
+
+        with matplotlib.rc_context(STYLE):
+            return draw(*args, **kwargs)
+
+    return drawn
+
+
+def series(number: int) -> dict[str, str]:
+    """Colour, marker and line style of the `number`-th thing drawn in one panel, from 0."""
+    return {
+        "color": COLOURS[number % len(COLOURS)],
+        "marker": MARKERS[number % len(MARKERS)],
+        "linestyle": LINES[number // len(COLOURS) % len(LINES)],
+    }
+
+
+@styled
+def save_figure(figure: Figure, path: Path, description: str = "") -> None:
+    """Write a figure as PNG with `description` in its metadata; glyphs that the font lacks give no warning."""
+    with warnings.catch_warnings(), atomic_write(path, "wb") as file:
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure.savefig(file, format="png", metadata={"Description": description} if description else None)

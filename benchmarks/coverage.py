@@ -17,7 +17,14 @@ import time
 import numpy as np
 from scipy.stats import norm
 
-from babyssa.comparison.statistics import crossed_t, hierarchical_bootstrap, holm, t_interval
+from babyssa.comparison.statistics import (
+    Estimate,
+    crossed_bootstrap,
+    crossed_t,
+    holm,
+    resample_pairs,
+    t_interval,
+)
 
 PAIR_SD, PAIR_VARIANT_SD = 0.8, 0.4
 ACCURACY, DIFFERENCE = 0.70, 0.03
@@ -38,13 +45,20 @@ def simulate(rng, seeds: int, pairs: int, seed_sd: float, difference: float):
     return outcomes[0], outcomes[1], target[0] - target[1]
 
 
+def bootstrap(variant, baseline, resamples: int, seed: int) -> Estimate:
+    """The crossed bootstrap as a comparison computes it, for one paradigm and as many seeds of either variant."""
+    means = resample_pairs(np.concatenate([variant, baseline]), resamples, np.random.default_rng([seed, 0, 0]))
+    seeds, value = range(len(variant)), variant.mean() - baseline.mean()
+    return crossed_bootstrap(means, list(seeds), [len(seeds) + s for s in seeds], value=value, seed=seed)
+
+
 def coverage(simulations: int, seeds: int, pairs: int, seed_sd: float, resamples: int) -> dict[str, tuple]:
     """Share of intervals that hold the true difference, and their mean width, for every method."""
     rng = np.random.default_rng([seeds, pairs, round(1000 * seed_sd)])
     held: dict[str, list] = {}
     for n in range(simulations):
         a, b, truth = simulate(rng, seeds, pairs, seed_sd, DIFFERENCE)
-        intervals = {"bootstrap": hierarchical_bootstrap(a, b, resamples=resamples, seed=n)[1:3]}
+        intervals = {"bootstrap": bootstrap(a, b, resamples, n)[1:3]}
         if seeds > 1:
             intervals["t on differences"] = t_interval((a - b).mean(axis=1))
             intervals["crossed t"] = crossed_t(a, b)[1:3]
@@ -59,14 +73,14 @@ def false_alarms(simulations: int, seeds: int, paradigms: int, pairs: int, seed_
     rng = np.random.default_rng([seeds, paradigms])
     alarms = {"bootstrap": 0, "crossed t": 0}
     for n in range(simulations):
-        bootstrap, t = [], []
+        p_bootstrap, p_t = [], []
         for k in range(paradigms):
             a, b, _ = simulate(rng, seeds, pairs, seed_sd, 0.0)
-            bootstrap.append(hierarchical_bootstrap(a, b, resamples=resamples, seed=n * paradigms + k).p)
+            p_bootstrap.append(bootstrap(a, b, resamples, n * paradigms + k).p)
             if seeds > 1:
-                t.append(crossed_t(a, b).p)
-        alarms["bootstrap"] += holm(bootstrap).min() < 0.05
-        alarms["crossed t"] += bool(t) and holm(t).min() < 0.05
+                p_t.append(crossed_t(a, b).p)
+        alarms["bootstrap"] += holm(p_bootstrap).min() < 0.05
+        alarms["crossed t"] += bool(p_t) and holm(p_t).min() < 0.05
     return {name: count / simulations for name, count in alarms.items() if seeds > 1 or name == "bootstrap"}
 
 

@@ -94,6 +94,7 @@ def test_foreign_text_cannot_steer_a_terminal_or_a_page():
     assert "&lt;b&gt;" in table.to_html()
     assert r"&lt;b&gt;\|\*y\*" in table.to_markdown()
     assert escape_markdown("a_b _c_ http://x") == r"a_b \_c\_ http&#58;//x"
+    assert escape_markdown("[1, 2] [a](b) [c][d]") == r"[1, 2] [a\](b) [c\][d]"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "comparison": ["Comparison", "compare"],
-        "statistics": ["crossed_t", "hierarchical_bootstrap", "holm"],
+        "comparison": ["compare"],
+        "report": ["Comparison"],
+        "statistics": ["crossed_bootstrap", "crossed_t", "holm"],
     },
 )

@@ -1,4 +1,4 @@
-"""Reads the probe results that are to be compared, and finds out whether they may be."""
+"""Reads the probe results to compare, and checks that they can be compared."""
 
 from __future__ import annotations
 
@@ -16,30 +16,27 @@ from typing import Any
 from babyssa.errors import ConfigError, DataError
 from babyssa.files import check_checksums, read_json
 
+_TEXT, _NUMBER, _OPTIONAL_TEXT = (str,), (int, float), (str, type(None))
 _SUMMARY_TYPES = {
-    "model": (str,),
-    "variant": (str,),
+    "model": _TEXT,
+    "variant": _TEXT,
     "seed": (int, type(None)),
-    "suite": (str,),
-    "suite_sha256": (str,),
-    "model_sha256": (str, type(None)),
-    "method": (str,),
-    "reduction": (str, type(None)),
+    "suite": _TEXT,
+    "suite_sha256": _TEXT,
+    "model_sha256": _OPTIONAL_TEXT,
+    "tokenizer_sha256": _OPTIONAL_TEXT,
+    "method": _TEXT,
+    "reduction": _OPTIONAL_TEXT,
+    "precision": _TEXT,
+    "training_precision": _OPTIONAL_TEXT,
     "n_pairs": (int,),
-    "accuracy": (int, float),
+    "accuracy": _NUMBER,
     "paradigms": (list,),
     "versions": (dict,),
 }
-# Not in the results of early versions, which computed everything in float32.
-_OPTIONAL_TYPES = {"tokenizer_sha256": (str, type(None)), "precision": (str,)}
-EARLY_VERSIONS = {"precision": "float32"}
-_PARADIGM_TYPES = {
-    "name": (str,),
-    "phenomenon": (str,),
-    "n_pairs": (int,),
-    "accuracy": (int, float),
-    "ties": (int,),
-}
+# What the results of early versions lack; those scored everything in float32.
+EARLY_VERSIONS = {"tokenizer_sha256": None, "precision": "float32", "training_precision": None}
+_PARADIGM_TYPES = {"name": _TEXT, "phenomenon": _TEXT, "n_pairs": (int,), "accuracy": _NUMBER, "ties": (int,)}
 _MUST_AGREE = {
     "suite_sha256": "suite",
     "method": "method",
@@ -47,7 +44,7 @@ _MUST_AGREE = {
     "precision": "precision",
     "tokenizer_sha256": "tokenizer",
 }
-_COLUMNS = ("paradigm", "pair", "good", "bad", "score_good", "score_bad")
+_COLUMNS = ("paradigm", "good", "bad", "score_good", "score_bad")
 _TOLERANCE = 1e-9
 _PROBE_AGAIN = "the result is damaged: probe this model again"
 
@@ -92,26 +89,21 @@ def find_results(folders: Iterable[str | Path]) -> list[Path]:
     DataError
         If one of them does not exist, or holds no result.
     """
-    if isinstance(folders, (str, Path)):
-        folders = [folders]
     found: dict[Path, Path] = {}
-    for folder in map(Path, folders):
+    for folder in [folders] if isinstance(folders, (str, Path)) else folders:
+        folder = Path(folder)
         if not folder.is_dir():
             what = "is a file, not a folder of probe results" if folder.exists() else "no such folder"
             raise DataError(what, path=folder, remedy="name folders that 'babyssa probe --out' wrote")
         here = sorted(Path(root) for root, _, files in os.walk(folder) if "summary.json" in files)
         if not here:
-            raise DataError(
-                "no summary.json in or under this folder",
-                path=folder,
-                remedy="name a folder written by 'babyssa probe'",
-            )
+            remedy = "name a folder written by 'babyssa probe'"
+            raise DataError("no summary.json in or under this folder", path=folder, remedy=remedy)
         for path in here:
             found.setdefault(path.resolve(), path)
     if not found:
-        raise ConfigError(
-            "no folder of probe results given", remedy="name one folder per probed model, or their parent"
-        )
+        remedy = "name one folder per probed model, or their parent"
+        raise ConfigError("no folder of probe results given", remedy=remedy)
     return list(found.values())
 
 
@@ -123,28 +115,30 @@ def read_result(folder: str | Path) -> StoredResult:
     DataError
         If a file is missing, broken, or disagrees with the other.
     DamageError
-        If a file is not what the folder's checksums say that it was.
+        If a file has changed since the folder's checksums were written.
     """
     folder = Path(folder)
     check_checksums(folder)
-    summary = read_json(folder / "summary.json")
-    _check_types(summary, _SUMMARY_TYPES, folder / "summary.json", "")
-    present = {key: kinds for key, kinds in _OPTIONAL_TYPES.items() if key in summary}
-    _check_types(summary, present, folder / "summary.json", "")
-    names: Counter = Counter()
+    path = folder / "summary.json"
+    summary = read_json(path)
+    if isinstance(summary, dict):
+        summary = EARLY_VERSIONS | summary
+    _check_types(summary, _SUMMARY_TYPES, path, "")
     for index, paradigm in enumerate(summary["paradigms"]):
-        _check_types(paradigm, _PARADIGM_TYPES, folder / "summary.json", f"paradigms[{index}].")
-        names[paradigm["name"]] += 1
-    if not names or max(names.values()) > 1:
-        what = "lists no paradigm" if not names else f"lists the paradigm '{names.most_common(1)[0][0]}' twice"
-        raise DataError(what, path=folder / "summary.json", remedy=_PROBE_AGAIN)
+        _check_types(paradigm, _PARADIGM_TYPES, path, f"paradigms[{index}].")
+    names = [paradigm["name"] for paradigm in summary["paradigms"]]
+    if not names:
+        raise DataError("lists no paradigm", path=path, remedy=_PROBE_AGAIN)
+    if len(set(names)) < len(names):
+        twice = Counter(names).most_common(1)[0][0]
+        raise DataError(f"lists the paradigm '{twice}' twice", path=path, remedy=_PROBE_AGAIN)
     outcomes = _read_pairs(folder / "pairs.csv")
     _check_agreement(folder, summary, outcomes)
-    return StoredResult(folder, EARLY_VERSIONS | summary, outcomes)
+    return StoredResult(folder, summary, outcomes)
 
 
 def check_comparable(results: Sequence[StoredResult], allow_mixed: bool) -> tuple[list[Pair], list[str]]:
-    """The pairs that all results have, in the order of the first, and what is mixed in them.
+    """The pairs that all results have, in the order of the first, and notes on what is mixed in them.
 
     Raises
     ------
@@ -153,19 +147,18 @@ def check_comparable(results: Sequence[StoredResult], allow_mixed: bool) -> tupl
         seed twice, unless `allow_mixed`; or if they have no pair in common.
     """
     first, notes = results[0], []
-    remedy = "compare results that agree in it, or pass --allow-mixed"
     for key, label in _MUST_AGREE.items():
         # An early version's result, or a slow tokenizer, has no hash to compare.
-        known = [r for r in results if key != "tokenizer_sha256" or r.summary.get(key) is not None]
+        known = [r for r in results if key != "tokenizer_sha256" or r.summary[key] is not None]
         hashed = key.endswith("_sha256")
         for other in known[1:]:
-            if other.summary[key] != known[0].summary[key] and not allow_mixed:
+            here, there = other.summary[key], known[0].summary[key]
+            if here != there and not allow_mixed:
                 show = _short_hash if hashed else repr
                 raise DataError(
-                    f"its {label} is {show(other.summary[key])}, but {show(known[0].summary[key])} "
-                    f"in {known[0].folder}",
+                    f"its {label} is {show(here)}, but {show(there)} in {known[0].folder}",
                     path=other.folder,
-                    remedy=remedy,
+                    remedy="compare results that agree in it, or pass --allow-mixed",
                 )
         values = sorted({str(r.summary[key]) for r in known})
         if len(values) > 1:
@@ -174,8 +167,9 @@ def check_comparable(results: Sequence[StoredResult], allow_mixed: bool) -> tupl
         if known and len(known) < len(results):
             unknown = len(results) - len(known)
             notes.append(f"the {label} of {unknown} result{'s' * (unknown > 1)} is unknown")
-    for other in results[1:]:
-        if other.outcomes.keys() != first.outcomes.keys() and not allow_mixed:
+    seen: dict[tuple, StoredResult] = {}
+    for other in [] if allow_mixed else results:
+        if other.outcomes.keys() != first.outcomes.keys():
             missing = len(first.outcomes.keys() - other.outcomes.keys())
             extra = len(other.outcomes.keys() - first.outcomes.keys())
             raise DataError(
@@ -183,22 +177,18 @@ def check_comparable(results: Sequence[StoredResult], allow_mixed: bool) -> tupl
                 path=other.folder,
                 remedy="probe the same suite, or pass --allow-mixed to compare the common pairs only",
             )
-    seen: dict[tuple, StoredResult] = {}
-    for result in results:
-        run = (result.variant, result.seed)
-        if run in seen and not allow_mixed:
-            seed = "without a seed" if result.seed is None else f"seed {result.seed}"
+        earlier = seen.setdefault((other.variant, other.seed), other)
+        if earlier is not other:
+            seed = "without a seed" if other.seed is None else f"seed {other.seed}"
             raise DataError(
-                f"variant '{result.variant}' {seed} is already in {seen[run].folder}",
-                path=result.folder,
+                f"variant '{other.variant}' {seed} is already in {earlier.folder}",
+                path=other.folder,
                 remedy="leave one of them out, or pass --allow-mixed",
             )
-        seen.setdefault(run, result)
     pairs = [pair for pair in first.outcomes if all(pair in other.outcomes for other in results[1:])]
     if not pairs:
         raise DataError("the results have no pair in common", path=first.folder, remedy="probe the same suite")
-    most = max(len(result.outcomes) for result in results)
-    if len(pairs) < most or any(len(result.outcomes) > len(pairs) for result in results):
+    if any(len(result.outcomes) > len(pairs) for result in results):
         paradigms = len({pair[0] for pair in pairs})
         notes.append(f"only the {len(pairs)} pairs of {paradigms} paradigms that all results have are compared")
     return pairs, notes
@@ -224,80 +214,76 @@ def _check_types(value: Any, types: dict[str, tuple], path: Path, prefix: str) -
 def _read_pairs(path: Path) -> dict[Pair, float]:
     outcomes: dict[Pair, float] = {}
     repeats: Counter = Counter()
+
+    def damage(what: str, line: int | None = None) -> DataError:
+        return DataError(what, path=path, line=line, remedy=_PROBE_AGAIN)
+
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, strict=True)
             header = next(reader, [])
-            missing = [name for name in _COLUMNS if name not in header]
+            missing = [name for name in (*_COLUMNS, "pair") if name not in header]
             if missing:
-                raise DataError(f"lacks the columns {', '.join(missing)}", path=path, line=1, remedy=_PROBE_AGAIN)
-            paradigm, good, bad, score_good, score_bad = (header.index(n) for n in _COLUMNS if n != "pair")
+                raise damage(f"lacks the columns {', '.join(missing)}", 1)
+            places = [header.index(name) for name in _COLUMNS]
             for row in reader:
                 if len(row) != len(header):
-                    raise DataError(
-                        f"{len(row)} fields where the header has {len(header)}",
-                        path=path,
-                        line=reader.line_num,
-                        remedy=_PROBE_AGAIN,
-                    )
-                better = _score(row[score_good], path, reader.line_num)
-                worse = _score(row[score_bad], path, reader.line_num)
-                pair = (sys.intern(row[paradigm]), sys.intern(row[good]), sys.intern(row[bad]), 0)
+                    raise damage(f"{len(row)} fields where the header has {len(header)}", reader.line_num)
+                *key, good, bad = (row[place] for place in places)
+                try:
+                    better, worse = map(_finite, (good, bad))
+                except ValueError as error:
+                    raise damage(f"the score '{error}' is not a finite number", reader.line_num) from None
+                pair = (*map(sys.intern, key), 0)
                 if pair in outcomes:
                     repeats[pair] += 1
                     pair = (*pair[:3], repeats[pair])
                 outcomes[pair] = float(better > worse) if better != worse else 0.5
             return outcomes
     except FileNotFoundError:
-        raise DataError("no such file beside summary.json", path=path, remedy=_PROBE_AGAIN) from None
+        raise damage("no such file beside summary.json") from None
     except UnicodeDecodeError as error:
-        raise DataError(f"not UTF-8 ({error.reason})", path=path, remedy=_PROBE_AGAIN) from None
+        raise damage(f"not UTF-8 ({error.reason})") from None
     except csv.Error as error:
-        raise DataError(f"broken CSV: {error}", path=path, line=reader.line_num, remedy=_PROBE_AGAIN) from None
+        raise damage(f"broken CSV: {error}", reader.line_num) from None
 
 
-def _score(text: str, path: Path, line: int) -> float:
+def _finite(text: str) -> float:
+    """A score; ValueError with its text if it is not a finite number."""
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise DataError(
-            f"the score '{text[:40]}' is not a finite number", path=path, line=line, remedy=_PROBE_AGAIN
-        )
+        raise ValueError(text[:40])
     return value
 
 
 def _check_agreement(folder: Path, summary: dict[str, Any], outcomes: dict[Pair, float]) -> None:
     """Recount accuracies from the pairs: a summary that says something else belongs to other pairs."""
-    of_paradigm: dict[str, list[float]] = {p["name"]: [] for p in summary["paradigms"]}
-    for pair, outcome in outcomes.items():
-        if pair[0] not in of_paradigm:
+    counted: dict[str, list[float]] = {p["name"]: [] for p in summary["paradigms"]}
+    for (name, *_), outcome in outcomes.items():
+        if name not in counted:
             raise DataError(
-                f"pairs.csv has the paradigm '{pair[0]}', summary.json not", path=folder, remedy=_PROBE_AGAIN
+                f"pairs.csv has the paradigm '{name}', summary.json not", path=folder, remedy=_PROBE_AGAIN
             )
-        of_paradigm[pair[0]].append(outcome)
+        counted[name].append(outcome)
     accuracies = []
     for paradigm in summary["paradigms"]:
-        name, counted = paradigm["name"], of_paradigm[paradigm["name"]]
-        if len(counted) != paradigm["n_pairs"] or not counted:
+        name, said = paradigm["name"], paradigm["n_pairs"]
+        found = counted[name]
+        if len(found) != said or not found:
+            what = f"summary.json has {said} pairs of '{name}', pairs.csv {len(found)}"
+            raise DataError(what, path=folder, remedy=_PROBE_AGAIN)
+        accuracies.append((f"of '{name}'", paradigm["accuracy"], sum(found) / len(found)))
+    mean = sum(accuracy for *_, accuracy in accuracies) / len(accuracies)
+    for which, said, accuracy in [*accuracies, ("over all paradigms", summary["accuracy"], mean)]:
+        if abs(said - accuracy) > _TOLERANCE:
             raise DataError(
-                f"summary.json has {paradigm['n_pairs']} pairs of '{name}', pairs.csv {len(counted)}",
+                f"summary.json gives an accuracy {which} of {said:.6g}, but its pairs give {accuracy:.6g}",
                 path=folder,
                 remedy=_PROBE_AGAIN,
             )
-        accuracies.append(sum(counted) / len(counted))
-        _check_accuracy(folder, f"of '{name}'", paradigm["accuracy"], accuracies[-1])
-    _check_accuracy(folder, "over all paradigms", summary["accuracy"], sum(accuracies) / len(accuracies))
-
-
-def _check_accuracy(folder: Path, which: str, said: float, counted: float) -> None:
-    if abs(said - counted) > _TOLERANCE:
-        raise DataError(
-            f"summary.json gives an accuracy {which} of {said:.6g}, but its pairs give {counted:.6g}",
-            path=folder,
-            remedy=_PROBE_AGAIN,
-        )
 
 
 def _short_hash(text: str) -> str:

@@ -138,54 +138,58 @@ def summarize_replicates(replicates: np.ndarray, value: float, level: float) -> 
     return Estimate(value, float(low), float(high), float(min(1.0, max(2 * beyond, 1 / (len(replicates) + 1)))))
 
 
-def hierarchical_bootstrap(
-    variant: Outcomes,
-    baseline: Outcomes | None = None,
+def crossed_bootstrap(
+    means: np.ndarray,
+    variant: Sequence[int],
+    baseline: Sequence[int] | None = None,
     *,
+    value: float,
     paired: bool = True,
     level: float = 0.95,
-    resamples: int = 10_000,
     seed: int = 0,
 ) -> Estimate:
     """Crossed bootstrap of an accuracy, or of a difference of accuracies, over seeds and pairs.
 
-    Each replicate draws seeds with replacement, and pairs with replacement, independently of each other;
-    the drawn pairs are used with every drawn seed and in both variants, as in the data (the pigeonhole
-    bootstrap: McCullagh 2000; Owen 2007). A mean over paradigms draws its seeds once for all paradigms, since a
-    seed is one model, and the pairs of each paradigm independently.
+    Each replicate draws pairs with replacement, which :func:`resample_pairs` has done, and seeds with replacement,
+    independently of each other; the drawn pairs are used with every drawn seed and in both variants, as in the
+    data (the pigeonhole bootstrap: McCullagh 2000; Owen 2007). The draws of seeds depend on `seed` and on their
+    number alone, so all paradigms share them, as they must, since a seed is one model.
 
     With few seeds the interval is too narrow, whatever the number of resamples; see :func:`crossed_t`.
 
     Parameters
     ----------
-    variant, baseline : ndarray of shape (seeds, pairs), or a list of them, one per paradigm
-        Outcomes. Without `baseline` the accuracy itself is estimated (its p is meaningless).
+    means : ndarray, shape (resamples, runs)
+        Accuracy of every run on resampled pairs: of one paradigm, or the mean over several.
+    variant, baseline : sequence of int
+        The runs of either. Without `baseline` the accuracy itself is estimated (its p is meaningless).
+    value : float
+        The accuracy or difference on the pairs themselves.
     paired : bool
-        Whether row k of both is the same seed, and drawn together; otherwise the seeds of either are drawn by
-        themselves. The pairs are always the same.
+        Whether run k of both is the same seed, and drawn together; otherwise the seeds of each are drawn
+        separately.
     level : float
         Coverage of the percentile interval.
-    resamples : int
     seed : int
+        Of the draws of seeds.
 
     Returns
     -------
     Estimate
     """
-    arms = _arms(variant, baseline, paired)
-    rng = np.random.default_rng(seed)
-    weights = [resample_seeds(len(arm[0]), resamples, rng) for _, arm in arms]
-    replicates = np.zeros(resamples)
-    paradigms = len(arms[0][1])
-    for index in range(paradigms):
-        stacked = np.concatenate([arm[index] for _, arm in arms])
-        means = resample_pairs(stacked, resamples, rng)
-        at = 0
-        for (sign, arm), weight in zip(arms, weights, strict=True):
-            runs = len(arm[index])
-            replicates += sign * (weight * means[:, at : at + runs]).sum(axis=1) / paradigms
-            at += runs
-    return summarize_replicates(replicates, _value(arms), level)
+
+    arms = [variant] if paired or baseline is None else [variant, baseline]
+    drawn = [
+        resample_seeds(len(runs), len(means), np.random.default_rng([seed, stream, len(runs)]))
+        for stream, runs in enumerate(arms, start=1)
+    ]
+    if baseline is None:
+        replicates = (drawn[0] * means[:, variant]).sum(axis=1)
+    elif paired:
+        replicates = (drawn[0] * (means[:, variant] - means[:, baseline])).sum(axis=1)
+    else:
+        replicates = (drawn[0] * means[:, variant]).sum(axis=1) - (drawn[1] * means[:, baseline]).sum(axis=1)
+    return summarize_replicates(replicates, value, level)
 
 
 def crossed_t(
@@ -204,7 +208,24 @@ def crossed_t(
     which is never too many. So the interval is the usual t-interval on per-seed differences, widened by what
     the choice of pairs adds.
 
-    Parameters and result as in :func:`hierarchical_bootstrap`; interval and p are NaN with one seed.
+    Parameters
+    ----------
+    variant, baseline : ndarray of shape (seeds, pairs), or a list of them, one per paradigm
+        Outcomes. Without `baseline` the accuracy itself is estimated (its p is meaningless).
+    paired : bool
+        Whether row k of both is the same seed. The pairs are always the same.
+    level : float
+        Coverage of the interval.
+
+    Returns
+    -------
+    Estimate
+        Its interval and p are NaN with one seed.
+
+    Raises
+    ------
+    ValueError
+        If the outcomes are not of the same paradigms, seeds and pairs.
     """
     from scipy.stats import t
 

@@ -18,7 +18,7 @@ from babyssa.files import resource
 from babyssa.processes import refuse_several
 
 if TYPE_CHECKING:
-    from babyssa.comparison.comparison import Comparison
+    from babyssa.comparison.report import Comparison
 
 # The baseline and the paper's settings of SSA.
 VARIANTS = ("softmax", "ssa-1.5", "ssa-2", "ssa")

@@ -41,7 +41,7 @@ from babyssa.training.run_folder import (
 from babyssa.training.stopping import stopped_at_once
 
 if TYPE_CHECKING:
-    from babyssa.comparison.comparison import Comparison
+    from babyssa.comparison.report import Comparison
 
 COMPARISON = "comparison"
 

@@ -19,13 +19,13 @@ from babyssa.files import (
     atomic_write,
     check_overwrite,
     json_text,
-    read_yaml,
     sha256,
     versions,
     write_checksums,
 )
 from babyssa.models.encoding import Encodings, encode_all
 from babyssa.models.loading import LoadedModel, Precision, as_loaded, weights_sha256
+from babyssa.models.run_config import CONFIG, read_settings
 from babyssa.models.scores import (
     check_precision,
     choose_method,
@@ -53,8 +53,9 @@ class ParadigmResult:
 class ProbeResult:
     """What a model scored on a suite.
 
-    ``accuracy`` is the mean over paradigms, in 0..1. ``scores`` holds an array ``(pairs, 2)`` for each
-    paradigm: the scores of the good and of the bad member, in nats.
+    ``accuracy`` is the mean over paradigms, in 0..1. ``precision`` is that of the scoring,
+    ``training_precision`` that of the training, None where the model folder does not say. ``scores`` holds an
+    array ``(pairs, 2)`` for each paradigm: the scores of the good and of the bad member, in nats.
     """
 
     model: str
@@ -67,6 +68,7 @@ class ProbeResult:
     method: str
     reduction: str
     precision: str
+    training_precision: str | None
     n_pairs: int
     accuracy: float
     paradigms: tuple[ParadigmResult, ...]
@@ -159,6 +161,7 @@ def probe(
         method=method,
         reduction=reduction,
         precision=precision,
+        training_precision=_training_precision(loaded),
         n_pairs=suite.n_pairs,
         accuracy=sum(r.accuracy for r in results) / len(results),
         paradigms=results,
@@ -225,17 +228,26 @@ def _judge(paradigm: Paradigm, scores: np.ndarray) -> ParadigmResult:
 
 def identity(loaded: LoadedModel, variant: str | None = None, seed: int | None = None) -> tuple[str, int | None]:
     """Variant and seed: as given, else from the config.yaml that training wrote, else the name and None."""
-    path = Path(loaded.name) / "config.yaml"
-    recorded: dict[str, Any] = {}
-    if path.is_file() and (variant is None or seed is None):
-        recorded = read_yaml(path).values
+    path = Path(loaded.name) / CONFIG
+    recorded = _recorded(loaded) if variant is None or seed is None else {}
     if variant is None:
         variant = str(recorded.get("variant") or Path(loaded.name).name)
     if seed is None:
         seed = recorded.get("seed")
         if not isinstance(seed, int | None) or isinstance(seed, bool):
-            raise DataError(f"seed '{seed}' is not a whole number", path=path, remedy="mend it, or pass --seed")
+            raise DataError(f"seed '{seed}' is not a whole number", path=path, remedy="fix it, or pass --seed")
     return variant, seed
+
+
+def _training_precision(loaded: LoadedModel) -> str | None:
+    facts = _recorded(loaded).get("facts")
+    return facts.get("precision") if isinstance(facts, dict) else None
+
+
+def _recorded(loaded: LoadedModel) -> dict[str, Any]:
+    """What training wrote about a model into config.yaml; nothing if it was not trained here."""
+    path = Path(loaded.name) / CONFIG
+    return read_settings(Path(loaded.name)) if path.is_file() else {}
 
 
 def _write(result: ProbeResult, suite: Suite, out: Path) -> None:

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,8 @@ import pytest
 import scipy.stats
 
 from babyssa.comparison.comparison import FILES, compare
-from babyssa.comparison.report import escape, mark
-from babyssa.comparison.statistics import crossed_t, hierarchical_bootstrap, holm
+from babyssa.comparison.report import mark
+from babyssa.comparison.statistics import crossed_bootstrap, crossed_t, holm, resample_pairs
 from babyssa.errors import ConfigError, DamageError, DataError, OutputExistsError
 
 PARADIGMS = {"agreement-near": "agreement", "agreement-far": "agreement", "binding": "binding"}
@@ -99,16 +100,18 @@ def test_a_paradigm_has_mean_deviation_and_t_interval_over_seeds(runs):
 def test_differences_are_those_of_the_public_statistics(runs):
     found = compare([runs], resamples=4000)
     a, b = ({p: stored(runs, v, p) for p in PARADIGMS} for v in ("ssa", "softmax"))
-    for name in PARADIGMS:
-        here = row(found, name, "ssa")
-        assert (here.difference, here.t_low, here.t_high, here.t_p) == pytest.approx(crossed_t(a[name], b[name]))
-        bootstrap = hierarchical_bootstrap(a[name], b[name], resamples=4000, seed=7)
+    rng = np.random.default_rng(7)
+    means = {name: resample_pairs(np.concatenate([a[name], b[name]]), 4000, rng) for name in PARADIGMS}
+
+    def agrees(here, t, means):
+        assert (here.difference, here.t_low, here.t_high, here.t_p) == pytest.approx(t)
+        bootstrap = crossed_bootstrap(means, [0, 1, 2], [3, 4, 5], value=t.value, seed=7)
         assert (here.bootstrap_low, here.bootstrap_high) == pytest.approx(bootstrap[1:3], abs=0.02)
-    mean = row(found, "mean over paradigms", "ssa")
+
+    for name in PARADIGMS:
+        agrees(row(found, name, "ssa"), crossed_t(a[name], b[name]), means[name])
     a, b = ([x[p] for p in PARADIGMS] for x in (a, b))
-    assert (mean.difference, mean.t_low, mean.t_high, mean.t_p) == pytest.approx(crossed_t(a, b))
-    bootstrap = hierarchical_bootstrap(a, b, resamples=4000, seed=7)
-    assert (mean.bootstrap_low, mean.bootstrap_high) == pytest.approx(bootstrap[1:3], abs=0.02)
+    agrees(row(found, "mean over paradigms", "ssa"), crossed_t(a, b), np.mean(list(means.values()), axis=0))
 
 
 def test_few_seeds_are_judged_by_t_and_many_by_the_bootstrap(tmp_path, runs):
@@ -181,7 +184,7 @@ def test_one_seed_says_by_itself_that_seed_variance_is_unknown(tmp_path):
     assert np.isnan(here.t_p) and here.p == here.bootstrap_p < 0.01
     assert found.verdict.startswith("With one seed, seed variance is unknown")
     markdown = found.to_markdown()
-    assert " ± ? [" in markdown and "(***)" in markdown
+    assert " ±    ? [" in markdown and r"(\*\*\*)" in markdown
     assert "crossed bootstrap" not in markdown
 
 
@@ -284,20 +287,18 @@ def test_every_markdown_table_is_rectangular_whatever_the_names(tmp_path):
     markdown = (tmp_path / "out" / "comparison.md").read_text()
     assert "<script>" not in markdown and "[l](" not in markdown and "http://" not in markdown
     blocks = [b.splitlines() for b in markdown.split("\n\n") if b.startswith("|")]
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for block in blocks:
         assert len({line.replace("\\\\", "").replace("\\|", "").count("|") for line in block}) == 1
     assert found.table.name.isin(hostile).sum() == len(hostile) * 2 * 2  # as paradigm and as phenomenon
 
 
-def test_escaped_text_keeps_underscores_within_words_readable():
-    assert escape("case-subjective_pronoun") == "case-subjective_pronoun"
-    assert escape("_a_ __b__") == r"\_a\_ \_\_b\_\_"
-
-
 def test_marks_need_a_p_below_the_level():
-    assert [mark(p, 0.05) for p in (0.0001, 0.005, 0.02, 0.05, float("nan"))] == ["***", "**", "*", "", ""]
-    assert mark(0.03, 0.02) == ""
+    def marked(p, alpha=0.05, seeds=3):
+        return mark(SimpleNamespace(p_holm=p, compared_seeds=seeds), alpha)
+
+    assert [marked(p) for p in (0.0001, 0.005, 0.02, 0.05, float("nan"))] == ["***", "**", "*", "", ""]
+    assert marked(0.03, 0.02) == "" and marked(0.03, seeds=1) == "(*)"
 
 
 # Results that must not be mixed
@@ -324,6 +325,42 @@ def test_results_of_different_kinds_are_refused_unless_allowed(runs, tmp_path, k
         compare(folders)
     assert caught.value.path == tmp_path / "other"
     assert "mix" in compare(folders, allow_mixed=True).to_markdown()
+
+
+def test_training_in_different_precisions_is_pointed_out(runs, tmp_path):
+    folders = other(tmp_path, runs, training_precision="bfloat16")
+    assert "training precision: bfloat16, unknown; scoring precision: float32" in compare(folders).to_markdown()
+    write_result(tmp_path / "more", draw(0.6, 9), variant="zeta", training_precision="float32")
+    found = compare([*folders, tmp_path / "more"], resamples=100)
+    (note,) = (note for note in found.notes if "precision" in note)
+    assert note.startswith("the models were trained in different precisions: bfloat16 (ssa-2); float32 (zeta)")
+    assert note in found.to_markdown()
+    assert dict(zip(found.runs.variant, found.runs.training_precision, strict=True)) == {
+        "softmax": "unknown",
+        "ssa": "unknown",
+        "ssa-2": "bfloat16",
+        "zeta": "float32",
+    }
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_a_comparison_fits_its_terminal_with_names_in_full(tmp_path, width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    names = ["agreement-subject_verb-across_prepositional_phrase", "binding"]
+    for number in range(7):
+        for seed in range(2):
+            outcomes = dict(zip(names, draw(0.6, seed).values(), strict=False))
+            folder = tmp_path / f"{number}-{seed}"
+            write_result(
+                folder, outcomes, variant=f"{'softmax' if not number else f'scoring-{number}'}", seed=seed
+            )
+    found = compare([tmp_path], resamples=100)
+    lines = str(found).splitlines()
+    assert max(map(len, lines)) <= width
+    assert names[0] in "".join(line.split("  ")[0].strip() for line in lines)
+    assert found.to_frame() is found.table
+    assert "<table>" in found._repr_html_() and names[0] in found._repr_html_()
+    assert max(map(len, found.to_markdown().splitlines())) < 700
 
 
 def test_results_without_a_tokenizers_hash_can_be_compared_with_others(runs, tmp_path):

@@ -1,5 +1,7 @@
 """Intervals, tests and resampling, against scipy and cases that can be done by hand."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -7,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from babyssa.comparison.statistics import (
+    crossed_bootstrap,
     crossed_t,
-    hierarchical_bootstrap,
     holm,
     resample_pairs,
     resample_seeds,
@@ -19,6 +21,18 @@ from babyssa.comparison.statistics import (
 
 def outcomes(shape, p=0.7, seed=0):
     return (np.random.default_rng(seed).random(shape) < p).astype(float)
+
+
+def bootstrap(variant, baseline=None, *, paired=True, resamples=10_000, level=0.95, seed=0):
+    """The crossed bootstrap of outcomes: an array ``(seeds, pairs)``, or a list of them, one per paradigm."""
+    arms = [x if isinstance(x, list) else [x] for x in (variant, baseline) if x is not None]
+    rng = np.random.default_rng(seed)
+    stacked = [np.concatenate(tables) for tables in zip(*arms, strict=True)]
+    means = np.mean([resample_pairs(tables, resamples, rng) for tables in stacked], axis=0)
+    runs = [range(len(arms[0][0])), range(len(arms[0][0]), means.shape[1])][: len(arms)]
+    accuracies = np.mean([tables.mean(axis=1) for tables in stacked], axis=0)
+    value = accuracies[runs[0]].mean() - (accuracies[runs[1]].mean() if baseline is not None else 0)
+    return crossed_bootstrap(means, *runs, value=value, paired=paired, level=level, seed=seed)
 
 
 def test_t_interval_is_that_of_scipy():
@@ -93,7 +107,7 @@ def test_bootstrap_of_one_seed_is_that_of_scipy_over_pairs():
     expected = scipy.stats.bootstrap(
         (x[0],), np.mean, n_resamples=10_000, method="percentile", rng=np.random.default_rng(1)
     ).confidence_interval
-    found = hierarchical_bootstrap(x)
+    found = bootstrap(x)
     assert found.value == x.mean()
     assert (found.low, found.high) == pytest.approx(tuple(expected), abs=0.005)
 
@@ -104,7 +118,7 @@ def test_bootstrap_of_seeds_with_constant_pairs_is_that_of_scipy_over_seeds():
     expected = scipy.stats.bootstrap(
         (accuracies,), np.mean, n_resamples=10_000, method="percentile", rng=np.random.default_rng(1)
     ).confidence_interval
-    assert hierarchical_bootstrap(x)[1:3] == pytest.approx(tuple(expected), abs=0.05)
+    assert bootstrap(x)[1:3] == pytest.approx(tuple(expected), abs=0.05)
 
 
 def test_bootstrap_has_the_variance_that_theory_gives_a_crossed_design():
@@ -121,30 +135,30 @@ def test_bootstrap_has_the_variance_that_theory_gives_a_crossed_design():
 
 def test_equal_variants_do_not_differ():
     x = outcomes((3, 100))
-    for found in (hierarchical_bootstrap(x, x, resamples=1000), crossed_t(x, x)):
+    for found in (bootstrap(x, x, resamples=1000), crossed_t(x, x)):
         assert found == (0, 0, 0, 1)
 
 
 def test_bootstrap_p_has_a_floor_and_agrees_with_its_interval():
-    found = hierarchical_bootstrap(np.ones((2, 50)), np.zeros((2, 50)), resamples=999)
+    found = bootstrap(np.ones((2, 50)), np.zeros((2, 50)), resamples=999)
     assert found == (1, 1, 1, 1 / 1000)
     a, b = outcomes((4, 200), 0.75), outcomes((4, 200), 0.7, seed=1)
-    found = hierarchical_bootstrap(a, b, resamples=5000)
-    again = hierarchical_bootstrap(a, b, resamples=5000, level=1 - found.p)
+    found = bootstrap(a, b, resamples=5000)
+    again = bootstrap(a, b, resamples=5000, level=1 - found.p)
     assert min(abs(again.low), abs(again.high)) < 0.002
 
 
 def test_bootstrap_is_the_same_for_the_same_seed_only():
     a, b = outcomes((3, 80)), outcomes((3, 80), seed=1)
-    assert hierarchical_bootstrap(a, b, resamples=500) == hierarchical_bootstrap(a, b, resamples=500)
-    assert hierarchical_bootstrap(a, b, resamples=500) != hierarchical_bootstrap(a, b, resamples=500, seed=1)
+    assert bootstrap(a, b, resamples=500) == bootstrap(a, b, resamples=500)
+    assert bootstrap(a, b, resamples=500) != bootstrap(a, b, resamples=500, seed=1)
 
 
 def test_pairing_by_seed_removes_what_seeds_share():
     shared = np.repeat(np.array([0.0, 1.0, 0.0, 1.0])[:, None], 60, axis=1)
     a = shared.copy()
     a[:, :3] = 1 - a[:, :3]
-    for estimate in (crossed_t, lambda *x, **k: hierarchical_bootstrap(*x, resamples=2000, **k)):
+    for estimate in (crossed_t, partial(bootstrap, resamples=2000)):
         paired, unpaired = estimate(a, shared), estimate(a, shared, paired=False)
         assert paired.value == unpaired.value
         assert paired.high - paired.low < (unpaired.high - unpaired.low) / 3
@@ -152,9 +166,9 @@ def test_pairing_by_seed_removes_what_seeds_share():
 
 def test_a_mean_over_paradigms_weighs_them_equally_and_draws_a_seed_for_all():
     a, b = np.repeat([[0.0], [1.0]], 10, axis=1), np.repeat([[0.0], [1.0]], 90, axis=1)
-    found = hierarchical_bootstrap([a, b], resamples=4000)
+    found = bootstrap([a, b], resamples=4000)
     assert found[:3] == (0.5, 0, 1)  # independent draws of seeds would seldom reach 0 or 1 in both
-    assert hierarchical_bootstrap([np.ones((2, 10)), np.zeros((2, 90))], resamples=100).value == 0.5
+    assert bootstrap([np.ones((2, 10)), np.zeros((2, 90))], resamples=100).value == 0.5
 
 
 def test_crossed_t_without_variance_of_pairs_is_the_t_test_of_scipy():
@@ -193,13 +207,13 @@ def test_one_seed_leaves_the_t_unknown_but_not_the_bootstrap():
     found = crossed_t(a, b)
     assert found.value == pytest.approx(a.mean() - b.mean())
     assert np.isnan(found[1:]).all()
-    assert not np.isnan(hierarchical_bootstrap(a, b, resamples=200)).any()
+    assert not np.isnan(bootstrap(a, b, resamples=200)).any()
 
 
 def test_one_pair_is_enough_to_compute_but_proves_nothing():
     one, other = np.array([[1.0], [0.0]]), np.array([[0.0], [0.5]])
     assert crossed_t(one, other).p > 0.3
-    assert 0 < hierarchical_bootstrap(one, other, resamples=200).p <= 1
+    assert 0 < bootstrap(one, other, resamples=200).p <= 1
 
 
 @pytest.mark.parametrize(
@@ -214,9 +228,8 @@ def test_one_pair_is_enough_to_compute_but_proves_nothing():
     ],
 )
 def test_outcomes_that_do_not_fit_together_are_refused(variant, baseline):
-    for estimate in (crossed_t, hierarchical_bootstrap):
-        with pytest.raises(ValueError, match=r"paradigms|seeds"):
-            estimate(variant, baseline)
+    with pytest.raises(ValueError, match=r"paradigms|seeds"):
+        crossed_t(variant, baseline)
 
 
 def test_few_seeds_need_the_t_interval():
@@ -227,7 +240,7 @@ def test_few_seeds_need_the_t_interval():
         x = (rng.random((3, 200)) < np.clip(rng.normal(0.7, 0.1, (3, 1)), 0, 1)).astype(float)
         low, high = crossed_t(x)[1:3]
         held["t"] += low <= 0.7 <= high
-        low, high = hierarchical_bootstrap(x, resamples=300, seed=n)[1:3]
+        low, high = bootstrap(x, resamples=300, seed=n)[1:3]
         held["bootstrap"] += low <= 0.7 <= high
     assert held["t"] / 200 > 0.92
     assert held["bootstrap"] / 200 < 0.88

@@ -98,6 +98,7 @@ def test_the_files_have_the_contracts_keys_and_agree_with_each_other(masked_fold
         "method",
         "reduction",
         "precision",
+        "training_precision",
         "n_pairs",
         "accuracy",
         "paradigms",
@@ -140,6 +141,9 @@ def test_variant_and_seed_are_those_that_training_wrote(masked, make, tmp_path):
     (folder / "config.yaml").write_text("variant: ssa-2\nseed: 7\nmodel: {layers: 2}\n")
     assert (probe(folder, SUITE).variant, probe(folder, SUITE).seed) == ("ssa-2", 7)
     assert (probe(folder, SUITE, seed=0).variant, probe(folder, SUITE, seed=0).seed) == ("ssa-2", 0)
+    assert probe(folder, SUITE).training_precision is None
+    (folder / "config.yaml").write_text("variant: ssa-2\nfacts: {precision: bfloat16}\n")
+    assert probe(folder, SUITE).training_precision == "bfloat16"
     (folder / "config.yaml").write_text("variant: [")
     with pytest.raises(DataError, match=r"config\.yaml:2: broken YAML"):
         probe(folder, SUITE)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babyssa.comparison.report import escape
 from babyssa.console import say
+from babyssa.display import escape_markdown
 from babyssa.errors import BabySSAError, DataError, ModelError, describe
 from babyssa.files import read_json, read_yaml
 from babyssa.models import as_loaded, load_model, score
@@ -105,7 +105,7 @@ def test_a_suites_sentences_are_read_as_they_are_or_refused(folder, pairs, name)
 @settings(max_examples=100, deadline=None)
 @given(odd_text)
 def test_foreign_text_steers_neither_a_terminal_nor_a_table(text):
-    cell = escape(text)
+    cell = escape_markdown(text)
     assert cell.isprintable() and not re.search(r"(?<!\\)(?:\\\\)*\|", cell)
     assert "<" not in cell and ">" not in cell
     assert describe(BabySSAError(text, path=f"a{text}b".replace("\0", ""))).isprintable()
