@@ -1,39 +1,20 @@
-"""Reader of CHAT transcripts (.cha, alone or in a zip), which sees the words that childes-db sees.
+"""Reads CHAT transcripts (.cha, alone or in a zip), and gives the words that childes-db gives.
 
 pylangacq parses the file, not strictly, since over half of the transcripts in circulation are older than
 today's grammar of CHAT. It gives participants, ages and the main tier of each utterance. Its tokens follow the
 ``%mor`` tier (no retraced words, no fillers; nothing at all where that tier is out of step), so the words are
-taken from the main tier here, by these rules. Each is what childes-db did, as found by comparing the two forms
-of the same transcripts utterance by utterance:
+taken from the main tier here. docs/formats.md lists what becomes of each mark, and says why: what childes-db
+does, as found by comparing both forms of the same transcripts utterance by utterance, and the CHAT manual
+where childes-db does not show.
 
-=================================  ====================  =================================================
-in CHAT                            childes-db's gloss    rule
-=================================  ====================  =================================================
-``<put that> [//] put that``       put that put that     repeated and retraced words are kept
-``cha [: you]``                    cha                   the spoken form of a replacement
-``&um``, ``&-um``, ``&tr``         um, um, tr            fillers and fragments are kept
-``hmm``, ``&hmm``                  hm                    one spelling
-``&=laughs``                                             events are not speech
-``wan(t)``, ``(be)cause``          want, because         shortened words in full
-``dog:gie``, ``o:h``               doggie, oh            lengthening marks dropped
-``woof+(woof)``, ``thank_you``     woof+woof, thank_you  compounds kept here, split by the cleaning
-``moink@o``, ``toys@q``            moink, toys           form markers dropped
-``0they``, ``0``                                         omitted words and actions are not speech
-``(.)`` ``,`` ``;`` ``“`` ``+"``                        pauses, punctuation, linkers dropped
-``xxx``                            xxx                   kept here, and the utterance dropped when cleaned
-``+...``                           type "trail off"      the terminator becomes the utterance type
-=================================  ====================  =================================================
-
-What stays different is what was edited after the export: the case of a name (``marie``), and letters that the
-export lost (``garæmmi`` is ``gar�mmi`` in childes-db).
-
-The child's age is that of the participant whose role is Target_Child, as in childes-db; a transcript without
-one has no age, even if it tells the age of a participant coded CHI. A month is 30.4375 days.
+The child's age is that of the participant whose role is Target_Child, as in childes-db: a transcript with none
+or with two of them has no age, and neither has one that says ``0;00.00``. A month is 30.4375 days.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,17 +39,36 @@ TYPE_OF_TERMINATOR = {
 }
 """CHAT's terminators and the utterance types that childes-db calls them by."""
 
+_QUOTES = "'\u2018\u2019\u201a\u201b`\u00b4"
+_CLOSING = "'\u2018\u2019`\u00b4"
 _TERMINATOR = re.compile(
-    rf"({'|'.join(re.escape(mark) for mark in sorted(TYPE_OF_TERMINATOR, key=len, reverse=True))})\s*$"
+    rf"({'|'.join(re.escape(mark) for mark in sorted(TYPE_OF_TERMINATOR, key=len, reverse=True))})"
+    rf"(?=[\s\"\u201d{_CLOSING}]*$)"
 )
 _NOT_SPOKEN = re.compile(
-    r"\x15[^\x15]*\x15"  # time marks
+    r"\x15[^\x15]*\x15"  # time marks, and the same where the control characters have been lost
+    r"|(?<![\w'])[\u2022\u00b7\u2415\ufffd]?(?:%\w+:\"[^\"]*\")?_?\d+_\d+-?[\u2022\u00b7\u2415\ufffd]?(?!\w)"
     r"|\[[^\]]*\]"  # annotations: [//], [: you], [=! laughs], [+ imit]
     r"|[<>]"  # their scope, whose words stay
-    r"|\((?:\.+|\d+(?:\.\d*)?)\)"  # pauses
+    r"|\([\s\d.:,]*\)"  # pauses: (.), (1.5), (1:30.5)
+    r"|[\u2308-\u230b]\d*"  # overlaps, with their index
 )
-_NOT_WORD = re.compile(r"&[=*{}]|0|[^\w]*$")
-_MARKS = re.compile(r"@.*$|^&[-+~]?|[^\w'’+_\-\ufffd]")
+_NOT_WORD = re.compile(rf"&[=*{{}}]|0|#|[^\w{_QUOTES}]*$")
+_MARKS = re.compile(
+    r"@.*$|(?<=.)\$.*$"  # form markers, moink@o, and parts of speech, fun$n
+    r"|^&[-+~]?"
+    r"|[\u02c8\u02cc\u02d0\u02d1]"  # stress and length, which are letters in Unicode
+    # So are the signs of a yawn and of a laugh in a word; in a Greek word they are letters.
+    r"|(?<![\u0370-\u03ff\u1f00-\u1fff])[\u03ab\u1f29](?![\u0370-\u03ff\u1f00-\u1fff])"
+    # Some signs inside a word are of its spelling, as in Catalan and Hebrew.
+    rf"|(?!(?<=\w)[\u00b7\u05f3\u05f4](?=\w))[^\w+_\-\ufffd\u200c\u200d{_QUOTES}]"
+)
+_ELIDED = re.compile(
+    r".(?:bout|cause|cos|cuz|cept|em|kay|member|n|neath|nother|nough|round|scuse|spose|til|till|tis|twas|s|d|ll|m|re"
+    r"|t|ve)(?!\w)",
+    re.IGNORECASE,
+)
+_MAY_END_IN_APOSTROPHE = re.compile(r"(?:[sxz]|in|an|o|ol|lil|th)['\u2019]$", re.IGNORECASE)
 _ONE_SPELLING = {"hmm": "hm"}
 
 _DAYS_PER_MONTH = 30.4375
@@ -97,13 +97,15 @@ def parse_transcript(text: str, path: Path, name: str) -> Iterator[Utterance]:
     """Yield the utterances of one transcript's text; `name` says which transcript of `path` it is."""
     import pylangacq
 
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not re.search(r"^@Begin\s*$", text, re.MULTILINE):
         raise DataError("is no CHAT transcript: it has no line '@Begin'", path=Path(name))
     # Without %mor there is nothing for the main tier to be out of step with.
     file = pylangacq.CHAT.from_strs([text], ids=[name], strict=False, parallel=False, mor_tier=None)
     participants = file.headers()[0].participants
     roles = {participant.code: participant.role for participant in participants}
-    age = next((_days(p.age) for p in participants if p.role == "Target_Child" and p.age is not None), None)
+    ages = [_days(participant.age) for participant in participants if participant.role == "Target_Child"]
+    age = ages[0] if len(ages) == 1 else None
     for order, utterance in enumerate((u for u in file.utterances() if u.participant), start=1):
         code = utterance.participant
         words, kind = parse_main_tier(utterance.tiers[code])
@@ -128,11 +130,54 @@ def parse_main_tier(tier: str) -> tuple[str, str]:
     terminator = _TERMINATOR.search(tier)
     kind = TYPE_OF_TERMINATOR["."]
     if terminator:
-        kind = TYPE_OF_TERMINATOR[terminator.group(1)]
-        tier = tier[: terminator.start()]
-    words = (_MARKS.sub("", word) for word in tier.split() if not _NOT_WORD.match(word))
-    return " ".join(_ONE_SPELLING.get(word.lower(), word) for word in words if word), kind
+        kind = TYPE_OF_TERMINATOR[terminator.group()]
+        tier = f"{tier[: terminator.start()]} {tier[terminator.end() :]}"
+    words = [_MARKS.sub(_kept, word) for word in tier.split() if not _NOT_WORD.match(word)]
+    spoken = (word for word in _unquoted(words) if re.search(r"\w|\ufffd", word))
+    return " ".join(_ONE_SPELLING.get(word.lower(), word) for word in spoken), kind
 
 
-def _days(age) -> float:
-    return (12 * age.years + (age.months or 0)) * _DAYS_PER_MONTH + (age.days or 0)
+def _kept(mark: re.Match) -> str:
+    """A combining mark belongs to the word that it stands in; any other mark goes."""
+    first = mark.group()[0]
+    is_combining = unicodedata.category(first)[0] == "M" and not "\ufe00" <= first <= "\ufe0f"
+    return first if is_combining and mark.start() > 0 else ""
+
+
+def _unquoted(words: list[str]) -> list[str]:
+    """Take pairs of single quotes off words and phrases; an apostrophe stays."""
+    begin = 0
+    while begin < len(words):
+        end = _end_of_quotation(words, begin)
+        if end is not None:
+            words[begin] = words[begin][1:]
+            words[end] = words[end][:-1]
+        begin += 1
+    # What is left of these was no pair, and none of them is ever an apostrophe.
+    return [re.sub("[\u2018\u201a\u201b`\u00b4]", "", word) for word in words]
+
+
+def _end_of_quotation(words: list[str], begin: int) -> int | None:
+    """Where the quotation ends that word `begin` begins; None if it begins none."""
+    first = words[begin]
+    if first[:1] not in tuple(_QUOTES) or first.lower() in ("'n'", "\u2019n\u2019"):
+        return None
+    is_elided = _ELIDED.match(first) is not None
+    doubtful = None
+    for place in range(begin, len(words)):
+        word = words[place]
+        if place > begin and len(word) > 1 and word[0] in _QUOTES and not _ELIDED.match(word):
+            break  # another one begins
+        if word[-1:] not in tuple(_CLOSING) or (place == begin and len(word) == 1):
+            continue
+        if place == begin or not _MAY_END_IN_APOSTROPHE.search(word):
+            return place
+        doubtful = place
+    return None if is_elided else doubtful
+
+
+def _days(age) -> float | None:
+    if age is None:
+        return None
+    # No child is recorded on the day of its birth: 0;00.00 stands for an age that is not known.
+    return ((12 * age.years + (age.months or 0)) * _DAYS_PER_MONTH + (age.days or 0)) or None

@@ -1,4 +1,4 @@
-"""Reading files that may be large, compressed, broken or hostile: bounded, and with the place of every error."""
+"""Reads files that may be large, compressed, broken or hostile, and gives the place of every error."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ LINE_LIMIT = 1 << 20
 TRANSCRIPT_LIMIT = 64 << 20
 """Largest transcript, in bytes, also after decompression. The largest in CHILDES have a few megabytes."""
 
-
 EXPANSION_LIMIT = 200
 """How many times its size a gzip file may expand to, past the first 64 MiB. Speech expands five times."""
 
+_CHUNK = 1 << 16
+
 
 def read_lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a UTF-8 file (gzip if it ends in .gz), line ends included.
+    r"""Yield the lines of a UTF-8 file (gzip if it ends in .gz), each with its end: ``\n``, ``\r\n`` or ``\r``.
 
     Raises
     ------
@@ -46,9 +47,8 @@ def read_lines(path: Path) -> Iterator[str]:
 
 def decoded_lines(stream: BinaryIO, path: Path, limit: int | None = None) -> Iterator[str]:
     """Yield the lines of an open UTF-8 stream, which `path` names in errors; see :func:`read_lines`."""
-    number = size = 0
-    while raw := stream.readline(LINE_LIMIT + 1):
-        number += 1
+    size = 0
+    for number, raw in enumerate(_raw_lines(stream), start=1):
         size += len(raw)
         if len(raw) > LINE_LIMIT:
             raise DataError(
@@ -65,6 +65,23 @@ def decoded_lines(stream: BinaryIO, path: Path, limit: int | None = None) -> Ite
                 remedy="unpack it, if you trust it",
             )
         yield decode(raw, path, number)
+
+
+def _raw_lines(stream: BinaryIO) -> Iterator[bytes]:
+    """The lines of a stream; of a line over LINE_LIMIT, what has been read of it so far."""
+    read = getattr(stream, "read1", stream.read)  # a terminal gives a line at a time, and read() waits for more
+    pending = b""
+    while chunk := read(_CHUNK):
+        *lines, pending = (pending + chunk).splitlines(keepends=True)
+        # A \r may be the first half of a \r\n.
+        if pending.endswith(b"\n"):
+            lines.append(pending)
+            pending = b""
+        yield from lines
+        if len(pending) > LINE_LIMIT:
+            yield pending
+    if pending:
+        yield pending
 
 
 def read_transcript(path: Path) -> str:
@@ -98,11 +115,11 @@ def read_zip_members(path: Path, suffix: str) -> Iterator[tuple[str, str]]:
 
 
 def decode(raw: bytes, path: Path, line: int | None = None) -> str:
-    """Decode UTF-8; DataError with the line of the first byte that is not."""
+    """Decode UTF-8 without byte-order mark; DataError with the line of the first byte that is not UTF-8."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1 if line is None else line
+        line = len(raw[: error.start + 1].splitlines()) if line is None else line
         raise DataError(
             f"byte 0x{raw[error.start]:02x} is not UTF-8", path=path, line=line, remedy="convert the file to UTF-8"
         ) from None

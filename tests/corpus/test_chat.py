@@ -59,10 +59,71 @@ def read(tmp_path):
         ("no end mark", "no end mark"),
         ("wai:t \u2191now .", "wait now"),
         ("your pj-s .", "your pj-s"),
+        # Time marks whose control characters have been lost.
+        ("is it there ? 1200_2443", "is it there"),
+        ("is it there ?1200_2443", "is it there"),
+        ("is it \u20221200_2443\u2022 there ?", "is it there"),
+        ('is it ? %snd:"boys85"_7349_8338', "is it"),
+        ("a 1_2_3 Route_66 .", "a 1_2_3 Route_66"),
+        # Pauses of any length, and the pauses of old files.
+        ("look at that (1:30.5) big dog .", "look at that big dog"),
+        ("a (1:02:03) b (2.) c (.5) .", "a b c"),
+        ("# well #long #0_5 un#happy .", "well unhappy"),
+        # Overlaps with an index.
+        ("\u23082 yes \u23092 \u230a2 no \u230b2 .", "yes no"),
+        ("\u23083yes\u23093 no .", "yes no"),
+        # Signs of conversation analysis, stress, parts of speech.
+        ("fun$n time$n:prop bow@s:fra$n .", "fun time bow"),
+        ("\u02c8ba\u02ccna\u2191na \u2193dog\u02d0gie .", "banana doggie"),
+        ("he \u03abis tired\u03ab ha\u1f29ha\u1f29 .", "he is tired haha"),
+        ("\u03a0\u03a1\u039f\u03ab\u03a0\u039f .", "\u03a0\u03a1\u039f\u03ab\u03a0\u039f"),
     ],
 )
 def test_the_words_are_those_of_childes_db(tier, words):
     assert parse_main_tier(tier)[0] == words
+
+
+@pytest.mark.parametrize(
+    ("tier", "words"),
+    [
+        ("he said 'oh dear' .", "he said oh dear"),
+        ("he said \u2018oh dear\u2019 to me .", "he said oh dear to me"),
+        ("' oh dear ' he said .", "oh dear he said"),
+        ("`oh dear' he said .", "oh dear he said"),
+        ("'yes' and 'no' .", "yes and no"),
+        ("he said 'round and round' .", "he said round and round"),
+        ("he said 'where is it ?' .", "he said where is it"),
+        ("'look at the dogs' bowl' he said .", "look at the dogs' bowl he said"),
+        ("'yes' and the boys' room .", "yes and the boys' room"),
+        ("he said 'I like the dogs' .", "he said I like the dogs"),
+        ("the boys' room isn't 'em .", "the boys' room isn't 'em"),
+        ("'cause I'm goin' home 'cause .", "'cause I'm goin' home 'cause"),
+        ("rock 'n' roll o'clock .", "rock 'n' roll o'clock"),
+        ("l\u2019eau d\u2019ici .", "l\u2019eau d\u2019ici"),
+    ],
+)
+def test_pairs_of_single_quotes_go_and_apostrophes_stay(tier, words):
+    assert parse_main_tier(tier)[0] == words
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "\u0928\u092e\u0938\u094d\u0924\u0947",
+        "\u0e19\u0e49\u0e33",
+        "e\u0301te\u0301",
+        "\u05e9\u05b8\u05c1\u05dc\u05d5\u05b9\u05dd",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "col\u00b7legi",
+    ],
+)
+def test_combining_marks_and_joiners_belong_to_their_word(word):
+    assert parse_main_tier(f"{word} {word}\u2191 .") == (f"{word} {word}", "declarative")
+
+
+@pytest.mark.parametrize("tier", ["is it there ? 1200_2443", "'is it there ?'", '"is it there ?"'])
+def test_the_terminator_is_found_before_a_bare_time_mark_or_a_quote(tier):
+    assert parse_main_tier(tier) == ("is it there", "question")
 
 
 @pytest.mark.parametrize(("terminator", "type"), TYPE_OF_TERMINATOR.items())
@@ -81,7 +142,17 @@ def test_roles_age_and_order_come_from_the_transcript(read):
 
 
 @pytest.mark.parametrize(
-    ("age", "days"), [("1;8.", 20 * 30.4375), ("1;08.", 20 * 30.4375), ("2;00.01", 24 * 30.4375 + 1), ("", None)]
+    ("age", "days"),
+    [
+        ("1;8.", 20 * 30.4375),
+        ("1;08.", 20 * 30.4375),
+        ("2;00.01", 24 * 30.4375 + 1),
+        ("", None),
+        ("0;00.00", None),
+        ("0;0.", None),
+        ("0;00.10", 10),
+        ("30", None),
+    ],
 )
 def test_legacy_ages_are_read_and_missing_ones_are_none(read, age, days):
     assert read("*MOT:\tlook here .", age=age)[0].age == days
@@ -89,6 +160,24 @@ def test_legacy_ages_are_read_and_missing_ones_are_none(read, age, days):
 
 def test_a_child_that_is_not_the_target_gives_no_age_as_in_childes_db(read):
     assert read("*MOT:\tlook here .", role="Child")[0].age is None
+
+
+def test_two_target_children_give_no_age_as_in_childes_db(tmp_path):
+    path = tmp_path / "twins.cha"
+    second = "@ID:\teng|Here|SIS|3;00.|female|||Target_Child|||"
+    text = transcript("*MOT:\tlook here .", "*SIS:\tno .").replace(
+        "MOT Mother", "SIS Ann Target_Child , MOT Mother"
+    )
+    path.write_text(text.replace("@ID:\teng|Here|MOT", f"{second}\n@ID:\teng|Here|MOT"), encoding="utf-8")
+    assert [(u.role, u.age) for u in read_utterances(path)] == [("Mother", None), ("Target_Child", None)]
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n"])
+def test_lines_may_end_as_on_any_system(read, tmp_path, end):
+    expected = read("*MOT:\tlook here .", "*FAT:\tyes , you", "\tdo !")
+    path = tmp_path / "amy.cha"
+    path.write_bytes(path.read_bytes().replace(b"\n", end.encode()))
+    assert list(read_utterances(path)) == expected
 
 
 def test_an_undeclared_speaker_is_unidentified_unless_coded_as_the_child(tmp_path):

@@ -42,13 +42,18 @@ def folder(tmp_path_factory):
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(odd_text.map(lambda text: text.replace("\n", " ")), min_size=1, max_size=5), st.booleans())
-def test_a_line_of_text_is_read_as_it_is(folder, lines, mark):
+@given(
+    st.lists(odd_text.map(lambda text: text.replace("\n", " ")), min_size=1, max_size=5),
+    st.booleans(),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+)
+def test_a_line_of_text_is_read_as_it_is(folder, lines, mark, end):
     path = folder / "corpus.txt"
-    path.write_bytes(("\ufeff" * mark + "\n".join(lines) + "\n").encode())
+    lines = [line.replace("\r", " ") for line in lines]
+    path.write_bytes(("\ufeff" * mark + end.join(lines) + end).encode())
     if lines[0].startswith("\ufeff") and not mark:
         lines[0] = lines[0][1:]
-    assert [utterance.text for utterance in read_text(path)] == [f"{line}\n" for line in lines]
+    assert [utterance.text for utterance in read_text(path)] == [f"{line}{end}" for line in lines]
     kept = [line.strip() for line in lines if line.strip()]
     if kept:
         assert read_corpus(path) == kept
