@@ -1,8 +1,8 @@
-"""Several processes that train one model: which one this is, and what they agree on.
+"""Several processes that train one model: which one this is, and what they exchange.
 
 ``torchrun`` and ``accelerate launch`` start one command several times, and the environment says which of them a
-process is. Only the main one, number 0, writes files and speaks. Within :func:`joined` they add up numbers and
-share what they know; elsewhere, and where nothing was launched, these functions do what they do for one process.
+process is. Only the main one, number 0, writes files and messages. Within :func:`joined`, the functions named as
+in torch.distributed do what those do; elsewhere, and where nothing was launched, they act as for one process.
 
 Imports nothing heavy.
 """
@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from babyssa.errors import BabySSAError, ConfigError
 
@@ -24,19 +24,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The main process measures and saves while the others wait for it.
-_LONGEST_WAIT = timedelta(hours=24)
-# Each joining has keys of its own in the store through which processes find each other.
-_joinings = itertools.count()
+# The others wait while the main process measures and saves.
+_TIMEOUT = timedelta(hours=24)
+# Each process group uses keys of its own in the store through which processes find each other.
+_groups = itertools.count()
 
-
-# What a launcher tells each of its processes.
-_TOLD = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+# What a launcher sets for each of its processes.
+_ENVIRONMENT = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
 def launched() -> bool:
     """Whether a launcher started this process, perhaps with others."""
-    return all(name in os.environ for name in _TOLD)
+    return all(name in os.environ for name in _ENVIRONMENT)
 
 
 def number_of_processes() -> int:
@@ -50,12 +49,12 @@ def rank() -> int:
 
 
 def is_main() -> bool:
-    """Whether this process is the one that writes and speaks."""
+    """Whether this is the process that writes files and messages."""
     return rank() == 0
 
 
-def refuse_several(what: str) -> None:
-    """Raise ConfigError where a launcher started several processes of `what`, which is done by one."""
+def check_one_process(what: str) -> None:
+    """Raise ConfigError where a launcher started several processes of `what`, which runs in one."""
     if number_of_processes() > 1:
         raise ConfigError(
             f"{what} runs in one process, not {number_of_processes()}",
@@ -64,21 +63,21 @@ def refuse_several(what: str) -> None:
 
 
 def forget_launcher() -> None:
-    """Let this process be one that no launcher started."""
-    for name in _TOLD:
+    """Make this process one that no launcher started."""
+    for name in _ENVIRONMENT:
         os.environ.pop(name, None)
 
 
 @contextmanager
 def joined() -> Iterator[None]:
-    """Connect the processes that were started together for the time of the block.
+    """Connect the processes that were launched together for the duration of the block.
 
-    After an error they stay connected: the others may be waiting for what never comes, and notice when this
-    process ends.
+    After an error they stay connected: the others may be waiting in a collective, and notice when this process
+    ends.
     """
     if not launched():
         if os.environ.get("WORLD_SIZE", "1") != "1":
-            missing = ", ".join(name for name in _TOLD if name not in os.environ)
+            missing = ", ".join(name for name in _ENVIRONMENT if name not in os.environ)
             raise ConfigError(
                 f"WORLD_SIZE is {os.environ['WORLD_SIZE']}, but these are not set: {missing}",
                 remedy="start the processes with torchrun or accelerate launch, or unset WORLD_SIZE",
@@ -92,21 +91,21 @@ def joined() -> Iterator[None]:
         yield
         return
     dist.init_process_group(
-        # What is agreed on is in the memory of the CPU, also where gradients are on a GPU.
+        # Numbers and objects are exchanged from the CPU's memory, gradients where they are.
         "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo",
-        store=dist.PrefixStore(f"joining {next(_joinings)}", _store()),
+        store=dist.PrefixStore(f"group {next(_groups)}", _store()),
         rank=rank(),
         world_size=number_of_processes(),
-        timeout=_LONGEST_WAIT,
+        timeout=_TIMEOUT,
     )
     yield
     dist.destroy_process_group()
 
 
 def first_to_fail() -> bool:
-    """Whether none of the others has failed before: the first says why, and the others end without a word.
+    """Whether no other process has failed before: the first one reports its error, the others end silently.
 
-    What is wrong with a command all processes find out, and where one fails alone, the others lose it.
+    All processes find the same mistake in a command, and where one fails alone, the others lose the connection.
     """
     if number_of_processes() == 1:
         return True
@@ -116,17 +115,19 @@ def first_to_fail() -> bool:
         return is_main()
 
 
-def sums(*values: int) -> list[int]:
-    """Each of `values` added up over the processes."""
-    return _reduced(values, "SUM")
+def all_reduce(*values: int, op: Literal["SUM", "MAX"]) -> list[int]:
+    """The sum, or the largest, of each of `values` over the processes."""
+    if not _are_joined():
+        return list(values)
+    import torch
+    import torch.distributed as dist
+
+    reduced = torch.tensor(values, dtype=torch.int64)
+    dist.all_reduce(reduced, op=getattr(dist.ReduceOp, op))
+    return reduced.tolist()
 
 
-def largest(*values: int) -> list[int]:
-    """The largest of each of `values` over the processes."""
-    return _reduced(values, "MAX")
-
-
-def mean(value: Tensor) -> Tensor:
+def all_reduce_mean(value: Tensor) -> Tensor:
     """The mean of a tensor over the processes."""
     if not _are_joined():
         return value
@@ -137,8 +138,8 @@ def mean(value: Tensor) -> Tensor:
     return total / dist.get_world_size()
 
 
-def gathered(value: Any) -> list[Any]:
-    """What each process gives, in the order of their numbers."""
+def all_gather(value: Any) -> list[Any]:
+    """The value of each process, in the order of their ranks."""
     if not _are_joined():
         return [value]
     import torch.distributed as dist
@@ -148,8 +149,8 @@ def gathered(value: Any) -> list[Any]:
     return values
 
 
-def of_main(function: Callable[[], T]) -> T:
-    """Call `function` in the main process only; every process returns, or raises, what comes of it there."""
+def broadcast(function: Callable[[], T]) -> T:
+    """Call `function` in the main process; return its result, or raise its BabySSAError, in every process."""
     if not _are_joined():
         return function()
     import torch.distributed as dist
@@ -176,20 +177,9 @@ def _are_joined() -> bool:
     return dist.is_initialized()
 
 
-def _reduced(values: tuple[int, ...], operation: str) -> list[int]:
-    if not _are_joined():
-        return list(values)
-    import torch
-    import torch.distributed as dist
-
-    reduced = torch.tensor(values, dtype=torch.int64)
-    dist.all_reduce(reduced, op=getattr(dist.ReduceOp, operation))
-    return reduced.tolist()
-
-
 @functools.cache
 def _store():
-    """The store that the launcher keeps, or the main process if the launcher has none."""
+    """The launcher's store, or the main process's if the launcher has none."""
     from torch.distributed.rendezvous import rendezvous
 
     store, _, _ = next(rendezvous("env://", timeout=timedelta(minutes=1)))

@@ -94,9 +94,9 @@ def stop_after_a_point(folder: Path) -> None:
     shutil.rmtree(folder / "run")
     save = resume.ResumePoints.save
 
-    def save_and_stop(self):
-        save(self)
-        if self.trainer.state.global_step == 4:
+    def save_and_stop(self, values, *state):
+        save(self, values, *state)
+        if values["step"] == 4:
             signal.raise_signal(signal.SIGTERM)
 
     resume.ResumePoints.save = save_and_stop

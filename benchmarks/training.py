@@ -14,10 +14,10 @@ and the standard deviation of their difference to the baseline's.
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from statistics import mean, median, stdev
 
@@ -28,7 +28,6 @@ from torch import nn
 from transformers import (
     DataCollatorForLanguageModeling,
     PrinterCallback,
-    ProgressCallback,
     Trainer,
     TrainerCallback,
     TrainingArguments,
@@ -39,7 +38,9 @@ from babyssa.corpus import Sentences, encode_sentences
 from babyssa.encoder import EncoderSize, LengthBatches, MaskedSentences, Masking, Vocabulary, build_encoder
 from babyssa.encoder.model import masked_lm_loss
 from babyssa.training.config import Optimisation
-from babyssa.training.trainer import BatchTrainer, training_arguments
+from babyssa.training.loop import Loop, Objective
+from babyssa.training.run_folder import LOG
+from babyssa.training.stopping import StopRequest
 
 NOT_COUNTED = 5
 HELD_OUT = 1000
@@ -48,7 +49,7 @@ BASELINE = "Trainer"
 
 
 class Clock(TrainerCallback):
-    """Seconds and tokens of a run after its first steps."""
+    """Seconds and tokens of Trainer's run after its first steps."""
 
     def __init__(self, tokens: Callable[[], int]):
         self.tokens = tokens
@@ -65,7 +66,8 @@ class Clock(TrainerCallback):
         return (self.end[1] - self.start[1]) / (self.end[0] - self.start[0])
 
 
-def baseline(sequences: list[list[int]], tokenizer, arguments: TrainingArguments) -> tuple[Trainer, Clock]:
+def baseline(model, sequences: list[list[int]], tokenizer, settings: Optimisation, seed: int, out: Path) -> float:
+    """Train with transformers' Trainer; real tokens per second."""
     collate = DataCollatorForLanguageModeling(tokenizer, mlm_probability=MASKING.probability)
     seen = 0
 
@@ -75,10 +77,29 @@ def baseline(sequences: list[list[int]], tokenizer, arguments: TrainingArguments
         seen += int(batch["attention_mask"].sum())
         return batch
 
-    model = build_encoder(EncoderSize(), tokenizer, seed=arguments.seed)
     model.set_attn_implementation("eager")
+    arguments = TrainingArguments(
+        str(out),
+        per_device_train_batch_size=settings.batch_size,
+        max_steps=settings.steps,
+        learning_rate=settings.learning_rate,
+        warmup_steps=round(settings.steps * settings.warmup_fraction),
+        bf16=settings.precision == "bfloat16",
+        use_cpu=not torch.cuda.is_available(),
+        logging_steps=settings.log_every,
+        save_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        remove_unused_columns=False,
+        seed=seed,
+    )
     rows = [{"input_ids": ids} for ids in sequences]
-    return Trainer(model, arguments, train_dataset=rows, data_collator=counting), Clock(lambda: seen)
+    trainer = Trainer(model, arguments, train_dataset=rows, data_collator=counting)
+    trainer.remove_callback(PrinterCallback)
+    clock = Clock(lambda: seen)
+    trainer.add_callback(clock)
+    trainer.train()
+    return clock.rate
 
 
 def masked(sequences: list[list[int]], tokenizer, seed: int) -> MaskedSentences:
@@ -86,13 +107,17 @@ def masked(sequences: list[list[int]], tokenizer, seed: int) -> MaskedSentences:
     return MaskedSentences(sentences, Vocabulary.of(tokenizer), MASKING, tokenizer.pad_token_id, seed)
 
 
-def ours(variant: str, sequences: list[list[int]], tokenizer, arguments) -> tuple[Trainer, Clock]:
-    model = build_encoder(EncoderSize(), tokenizer, variant=variant, seed=arguments.seed)
-    data = masked(sequences, tokenizer, arguments.seed)
-    batch_size = arguments.per_device_train_batch_size
-    batches = LengthBatches(data.sentences.lengths, batch_size, MASKING.patterns, "shuffled", arguments.seed)
-    trainer = BatchTrainer(model, arguments, data, batches, masked_lm_loss, lambda batch: batch["labels"].numel())
-    return trainer, Clock(lambda: trainer.tokens)
+def ours(model, sequences: list[list[int]], tokenizer, settings: Optimisation, seed: int, out: Path) -> float:
+    """Train with babyssa's loop; real tokens per second."""
+    data = masked(sequences, tokenizer, seed)
+    batches = LengthBatches(data.sentences.lengths, settings.batch_size, MASKING.patterns, "shuffled", seed)
+    count = lambda batch: batch["labels"].numel()  # noqa: E731
+    torch.manual_seed(seed)
+    loop = Loop(model, Objective(data, batches, masked_lm_loss, count, lambda model: {}), settings, out)
+    loop.run(StopRequest())
+    log = [json.loads(line) for line in (out / LOG).read_text().splitlines()]
+    start = next(line for line in log if line["step"] == NOT_COUNTED)
+    return (log[-1]["tokens"] - start["tokens"]) / (log[-1]["seconds"] - start["seconds"])
 
 
 @torch.no_grad()
@@ -114,15 +139,11 @@ def run(
 ) -> tuple[float, float]:
     """Train a new model; real tokens per second, and the loss on the first, held-out sentences."""
     held_out, training = sequences[:HELD_OUT], sequences[HELD_OUT:]
+    variant, train = ("softmax", baseline) if kind == BASELINE else (kind, ours)
+    model = build_encoder(EncoderSize(), tokenizer, variant=variant, seed=seed)
     with tempfile.TemporaryDirectory() as folder, quiet_transformers():
-        arguments = training_arguments(settings, Path(folder), seed, batches_per_epoch=settings.steps)
-        make = baseline if kind == BASELINE else partial(ours, kind)
-        trainer, clock = make(training, tokenizer, arguments)
-        for printing in (PrinterCallback, ProgressCallback):
-            trainer.remove_callback(printing)
-        trainer.add_callback(clock)
-        trainer.train()
-    return clock.rate, held_out_loss(trainer.model, held_out, tokenizer)
+        rate = train(model, training, tokenizer, settings, seed, Path(folder))
+    return rate, held_out_loss(model, held_out, tokenizer)
 
 
 def main() -> None:
@@ -142,7 +163,7 @@ def main() -> None:
 
     def train(kind: str, batch_size: int, precision: str, seed: int) -> tuple[float, float]:
         settings = Optimisation(
-            batch_size=batch_size, steps=arguments.steps, log_every=arguments.steps, precision=precision
+            batch_size=batch_size, steps=arguments.steps, log_every=NOT_COUNTED, precision=precision
         )
         return run(kind, sequences, tokenizer, settings, seed)
 

@@ -33,8 +33,9 @@ from babyssa.probing.learning_curve import suite_accuracy
 from babyssa.processes import joined
 from babyssa.training.batches import ConsecutiveBatches
 from babyssa.training.devices import check_devices
+from babyssa.training.loop import Objective
 from babyssa.training.run import TrainingRun, run_training
-from babyssa.training.run_folder import refuse_earlier_run
+from babyssa.training.run_folder import check_earlier_run
 
 
 @joined()
@@ -60,7 +61,7 @@ def train_decoder(settings: DecoderTraining, *, overwrite: bool = False) -> Trai
         If corpus, tokenizer or settings cannot be used; the message says which and what to do.
     """
     check_devices()
-    refuse_earlier_run(settings.out, overwrite)
+    check_earlier_run(settings.out, overwrite)
     # Before the corpus is read: an unknown variant is the quickest thing to refuse.
     scoring = scoring_changes(settings.variant, settings.scoring, settings.size.max_length)
     settings = dataclasses.replace(settings, scoring=scoring)
@@ -71,16 +72,19 @@ def train_decoder(settings: DecoderTraining, *, overwrite: bool = False) -> Trai
     prepare = _stream if settings.streaming else _corpus
     dataset, batches, held_out, facts, about = prepare(settings, tokenizer)
     measure = _measurement(settings.evaluation, model, tokenizer, held_out)
-    return run_training(
-        "decoder",
-        settings,
-        model,
-        dataset=dataset,
-        batches=batches,
+    objective = Objective(
+        dataset,
+        batches,
         loss=causal_lm_loss,
         predictions=lambda batch: batch["input_ids"][:, 1:].numel(),
         measure=measure,
         measure_every=settings.evaluation.every,
+    )
+    return run_training(
+        "decoder",
+        settings,
+        model,
+        objective,
         tokenizer=tokenizer,
         facts={**facts, "tokenizer_sha256": tokenizer_sha256(tokenizer), "vocabulary": len(tokenizer)},
         overwrite=overwrite,

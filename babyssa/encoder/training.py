@@ -23,8 +23,9 @@ from babyssa.files import sha256
 from babyssa.probing.learning_curve import suite_accuracy
 from babyssa.processes import joined
 from babyssa.training.devices import check_devices
+from babyssa.training.loop import Objective
 from babyssa.training.run import TrainingRun, run_training
-from babyssa.training.run_folder import refuse_earlier_run
+from babyssa.training.run_folder import check_earlier_run
 
 
 @joined()
@@ -54,7 +55,7 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
         If corpus, tokenizer or settings cannot be used; the message says which and what to do.
     """
     check_devices()
-    refuse_earlier_run(settings.out, overwrite)
+    check_earlier_run(settings.out, overwrite)
     # Before the corpus is read: an unknown variant is the quickest thing to refuse.
     scoring = scoring_changes(settings.variant, settings.scoring, settings.size.max_length)
     settings = dataclasses.replace(settings, scoring=scoring)
@@ -88,16 +89,19 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
         settings.order,
         settings.seed,
     )
-    return run_training(
-        "encoder",
-        settings,
-        model,
-        dataset=dataset,
-        batches=batches,
+    objective = Objective(
+        dataset,
+        batches,
         loss=masked_lm_loss,
         predictions=lambda batch: batch["labels"].numel(),
         measure=measure,
         measure_every=settings.evaluation.every,
+    )
+    return run_training(
+        "encoder",
+        settings,
+        model,
+        objective,
         tokenizer=tokenizer,
         facts=facts,
         about=f"{len(sentences):,} sentences ({dropped} longer than {settings.size.max_length} tokens dropped)",

@@ -15,7 +15,7 @@ from babyssa.encoder.config import EncoderTraining
 from babyssa.errors import OutputExistsError, Stopped
 from babyssa.experiments.grid import COMPARISON, Probing, sweep
 from babyssa.files import resource
-from babyssa.processes import refuse_several
+from babyssa.processes import check_one_process
 
 if TYPE_CHECKING:
     from babyssa.comparison.report import Comparison
@@ -55,7 +55,7 @@ def run_demo(out: str | Path, settings: EncoderTraining, *, pairs: int = 100, ov
     OutputExistsError
         If `out` has something in it and `overwrite` is false.
     """
-    refuse_several("the demo")
+    check_one_process("the demo")
     started = time.monotonic()
     out = Path(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):

@@ -26,16 +26,16 @@ from babyssa.files import check_checksums, locked, read_json, sha256, write_json
 from babyssa.models import as_loaded, load_model, weights_sha256
 from babyssa.models.scores import METHODS
 from babyssa.probing import Suite, check_suite, load_suite, probe
-from babyssa.processes import refuse_several
+from babyssa.processes import check_one_process
 from babyssa.training.devices import check_devices, precision_of
 from babyssa.training.run import TrainingRun
 from babyssa.training.run_folder import (
     DRAWS,
     PROBE,
+    check_same,
+    check_same_run,
     is_finished,
     plain,
-    refuse_another_run,
-    refuse_difference,
     remove_leftovers,
 )
 from babyssa.training.stopping import stopped_at_once
@@ -131,7 +131,7 @@ def sweep(
     BabySSAError
         If so many cells failed that there is nothing to compare.
     """
-    refuse_several("a sweep")
+    check_one_process("a sweep")
     refuse_in_a_job("a sweep")
     probing = probing or Probing()
     if not variants or not seeds:
@@ -222,7 +222,7 @@ def _sweep_tokenizer(settings: EncoderTraining, corpus: str) -> Path:
         train_tokenizer(settings.corpus, partial, vocab_size=settings.vocab_size)
         write_json(partial / _ORIGIN, wanted)
         os.replace(partial, folder)
-    refuse_difference(read_json(folder / _ORIGIN), wanted, "was trained with", folder, "choose another --out")
+    check_same(read_json(folder / _ORIGIN), wanted, "was trained with", folder, "choose another --out")
     return folder
 
 
@@ -291,7 +291,7 @@ def _refuse_another_run(settings: EncoderTraining, facts: dict[str, str | int], 
         f"{_EVALUATION}.held_out": settings.evaluation.held_out,
         "facts": facts,
     }
-    refuse_another_run(folder, wanted, "was trained with", "choose another --out, or the same settings and data")
+    check_same_run(folder, wanted, "was trained with", "choose another --out, or the same settings and data")
 
 
 def _refuse_another_probe(folder: Path, suite: Suite, probing: Probing) -> None:
@@ -306,4 +306,4 @@ def _refuse_another_probe(folder: Path, suite: Suite, probing: Probing) -> None:
         "model_sha256": weights_sha256(load_model(folder, "cpu").model),
     }
     remedy = "remove that folder, or use the same suite and method"
-    refuse_difference(EARLY_VERSIONS | read_json(summary), wanted, "was probed with", summary.parent, remedy)
+    check_same(EARLY_VERSIONS | read_json(summary), wanted, "was probed with", summary.parent, remedy)

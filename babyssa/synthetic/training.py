@@ -18,8 +18,9 @@ from babyssa.synthetic.model import build_transformer
 from babyssa.synthetic.tasks import Sample, Shift, Task, task_named
 from babyssa.training.batches import ConsecutiveBatches
 from babyssa.training.devices import check_devices
+from babyssa.training.loop import Objective
 from babyssa.training.run import TrainingRun, run_training
-from babyssa.training.run_folder import refuse_earlier_run
+from babyssa.training.run_folder import check_earlier_run
 
 # What separates the random numbers of training from those of every evaluation.
 TRAINING_STREAM, EVALUATION_STREAM = 0, 1
@@ -67,7 +68,7 @@ def train_synthetic(settings: SyntheticTraining, *, overwrite: bool = False) -> 
         If the settings do not fit each other.
     """
     check_devices()
-    refuse_earlier_run(settings.out, overwrite)
+    check_earlier_run(settings.out, overwrite)
     scoring = scoring_changes(settings.variant, settings.scoring, settings.size.max_numbers)
     settings = dataclasses.replace(settings, scoring=scoring)
     task = task_named(settings.task)
@@ -75,18 +76,19 @@ def train_synthetic(settings: SyntheticTraining, *, overwrite: bool = False) -> 
         settings.size, variant=settings.variant, scoring=settings.scoring, seed=settings.seed
     )
     optimisation = settings.optimisation
-    return run_training(
-        "synthetic",
-        settings,
-        model,
-        dataset=SampledBatches(task, optimisation.batch_size, settings.length, settings.seed),
-        batches=ConsecutiveBatches(
-            optimisation.steps * optimisation.gradient_accumulation, optimisation.batch_size
-        ),
+    objective = Objective(
+        SampledBatches(task, optimisation.batch_size, settings.length, settings.seed),
+        ConsecutiveBatches(optimisation.steps * optimisation.gradient_accumulation, optimisation.batch_size),
         loss=_loss(task),
         predictions=lambda batch: batch["targets"].numel(),
         measure=_measurement(task, settings),
         measure_every=settings.evaluate_every,
+    )
+    return run_training(
+        "synthetic",
+        settings,
+        model,
+        objective,
         overwrite=overwrite,
         about=f"{settings.task}, lengths up to {settings.length}",
     )

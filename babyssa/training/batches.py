@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import torch
 from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 
@@ -27,9 +26,9 @@ class ConsecutiveBatches(Sampler):
 
 
 class OwnShare(Dataset):
-    """Of every batch of a dataset, the part that this process computes: each n-th item, of n processes.
+    """This process's part of every batch of a dataset: each n-th item, of n processes.
 
-    A process without an item, since a batch has fewer than there are processes, gets :data:`NOTHING`.
+    It is an empty dict where a batch has fewer items than there are processes.
     """
 
     def __init__(self, dataset: Dataset):
@@ -37,8 +36,4 @@ class OwnShare(Dataset):
 
     def __getitems__(self, items: list[int]) -> dict[str, Tensor]:
         own = items[processes.rank() :: processes.number_of_processes()]
-        return self.dataset.__getitems__(own) if own else NOTHING
-
-
-# Trainer refuses a batch that is an empty dict.
-NOTHING = {"nothing": torch.empty(0)}
+        return self.dataset.__getitems__(own) if own else {}

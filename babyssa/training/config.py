@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from babyssa.errors import ConfigError
+
+Schedule = Literal["linear", "constant", "cosine"]
+Precision = Literal["float32", "bfloat16", "auto"]
 
 
 def check_seed(seed: int) -> None:
@@ -17,7 +20,7 @@ def check_seed(seed: int) -> None:
 
 @dataclass(frozen=True)
 class Optimisation:
-    """AdamW with linear warm-up and linear decay.
+    """AdamW with a linear warm-up and a schedule after it.
 
     Parameters
     ----------
@@ -36,12 +39,14 @@ class Optimisation:
         Share of the steps with a rising learning rate; ignored where `warmup_steps` is given.
     warmup_steps : int, optional
         Steps with a rising learning rate.
+    schedule : {"linear", "constant", "cosine"}
+        How the learning rate goes on after the warm-up: falls to 0 along a line, stays, or falls along a cosine.
     weight_decay : float
         Decoupled weight decay; never applied to biases, normalisations and scoring parameters.
     beta1, beta2 : float
         AdamW's decay rates.
     max_grad_norm : float
-        Gradients are scaled down to this norm; 0 leaves them.
+        Gradients are scaled down to this norm; 0 turns clipping off.
     log_every : int
         Steps between two lines of log.jsonl.
     checkpoint_every : int
@@ -50,9 +55,9 @@ class Optimisation:
         What matrix products are computed in; "auto" is bfloat16 where the machine has units for it, and float32
         elsewhere. Weights, their updates and the loss are float32.
     resume_every : int, optional
-        Steps between two saves of what the run goes on from if it is stopped; five minutes if not given.
+        Steps between two resume points; every five minutes if not given.
     report_to : list of str
-        Where Trainer reports besides log.jsonl: tensorboard, wandb.
+        Trackers that get what log.jsonl gets: tensorboard, wandb, or another that `accelerate` knows.
     """
 
     batch_size: int = 16
@@ -62,47 +67,44 @@ class Optimisation:
     learning_rate: float = 1e-4
     warmup_fraction: float = 0.1
     warmup_steps: int | None = None
+    schedule: Schedule = "linear"
     weight_decay: float = 0.0
     beta1: float = 0.9
     beta2: float = 0.999
     max_grad_norm: float = 1.0
     log_every: int = 100
     checkpoint_every: int = 0
-    precision: Literal["float32", "bfloat16", "auto"] = "float32"
+    precision: Precision = "float32"
     resume_every: int | None = None
     report_to: list[str] = field(default_factory=list)
 
     def __post_init__(self):
-        if self.batch_size < 1:
-            raise ConfigError(f"optimisation.batch_size is {self.batch_size}", remedy="it is at least 1")
-        if self.gradient_accumulation < 1:
-            raise ConfigError(
-                f"optimisation.gradient_accumulation is {self.gradient_accumulation}", remedy="it is at least 1"
-            )
-        if self.epochs <= 0 or (self.steps is not None and self.steps < 1):
-            raise ConfigError(
-                f"optimisation.epochs is {self.epochs} and optimisation.steps {self.steps}",
-                remedy="both are above 0",
-            )
-        if not 0 < self.learning_rate < math.inf:
-            raise ConfigError(f"optimisation.learning_rate is {self.learning_rate}", remedy="it is above 0")
-        for key in ("weight_decay", "max_grad_norm"):
-            if not 0 <= getattr(self, key) < math.inf:
-                raise ConfigError(f"optimisation.{key} is {getattr(self, key)}", remedy="it is at least 0")
-        for key in ("beta1", "beta2"):
-            if not 0 <= getattr(self, key) < 1:
-                raise ConfigError(
-                    f"optimisation.{key} is {getattr(self, key)}", remedy="it is at least 0 and below 1"
-                )
-        if not 0 <= self.warmup_fraction <= 1 or (self.warmup_steps is not None and self.warmup_steps < 0):
-            raise ConfigError(
-                f"optimisation.warmup_fraction is {self.warmup_fraction} and warmup_steps {self.warmup_steps}",
-                remedy="a fraction between 0 and 1, and at least 0 steps",
-            )
-        if self.resume_every is not None and self.resume_every < 1:
-            raise ConfigError(f"optimisation.resume_every is {self.resume_every}", remedy="it is at least 1")
-        if self.log_every < 1 or self.checkpoint_every < 0:
-            raise ConfigError(
-                f"optimisation.log_every is {self.log_every} and checkpoint_every {self.checkpoint_every}",
-                remedy="at least 1, and at least 0",
-            )
+        finite = math.isfinite
+        for key, fits, domain in (
+            ("batch_size", self.batch_size >= 1, "at least 1"),
+            ("gradient_accumulation", self.gradient_accumulation >= 1, "at least 1"),
+            ("epochs", self.epochs > 0, "above 0"),
+            ("steps", self.steps is None or self.steps >= 1, "at least 1"),
+            ("learning_rate", finite(self.learning_rate) and self.learning_rate > 0, "above 0"),
+            ("warmup_fraction", 0 <= self.warmup_fraction <= 1, "from 0 to 1"),
+            ("warmup_steps", self.warmup_steps is None or self.warmup_steps >= 0, "at least 0"),
+            ("schedule", self.schedule in get_args(Schedule), f"one of {', '.join(get_args(Schedule))}"),
+            ("weight_decay", finite(self.weight_decay) and self.weight_decay >= 0, "at least 0"),
+            ("beta1", 0 <= self.beta1 < 1, "at least 0 and below 1"),
+            ("beta2", 0 <= self.beta2 < 1, "at least 0 and below 1"),
+            ("max_grad_norm", finite(self.max_grad_norm) and self.max_grad_norm >= 0, "at least 0"),
+            ("log_every", self.log_every >= 1, "at least 1"),
+            ("checkpoint_every", self.checkpoint_every >= 0, "at least 0"),
+            ("precision", self.precision in get_args(Precision), f"one of {', '.join(get_args(Precision))}"),
+            ("resume_every", self.resume_every is None or self.resume_every >= 1, "at least 1"),
+        ):
+            if not fits:
+                raise ConfigError(f"optimisation.{key} is {getattr(self, key)}", remedy=f"it is {domain}")
+
+    def total_steps(self, batches_per_epoch: int) -> int:
+        """Optimiser steps of a run; a step at the end of an epoch may have fewer batches than the others."""
+        return self.steps or math.ceil(self.steps_per_epoch(batches_per_epoch) * self.epochs)
+
+    def steps_per_epoch(self, batches_per_epoch: int) -> int:
+        """Optimiser steps of an epoch."""
+        return math.ceil(batches_per_epoch / self.gradient_accumulation)

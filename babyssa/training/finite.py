@@ -1,37 +1,40 @@
-"""Numbers that are not finite: at which step, in what, and what most likely made them."""
+"""Numbers that are not finite: at which step, in what, and the most likely cause."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from pathlib import Path
 
 import torch
+from torch import Tensor, nn
 
 from babyssa.attention import scoring_parameters
 from babyssa.errors import BabySSAError
 
-if TYPE_CHECKING:
-    from babyssa.training.trainer import BatchTrainer
 
-
-def not_finite(trainer: BatchTrainer, what: str, value: float, step: int) -> BabySSAError:
-    """The error for a loss, gradient norm or measurement that is NaN or infinite.
+def not_finite(
+    what: str, value: float, *, step: int, model: nn.Module, learning_rate: float, out: Path
+) -> BabySSAError:
+    """The error for a loss, gradient norm, weight or measurement that is NaN or infinite.
 
     Parameters
     ----------
-    trainer : BatchTrainer
-        In the state in which it happened.
     what : str
         What is not finite.
     value : float
         What it is instead.
     step : int
         The step, counted from 1.
+    model : nn.Module
+        The model in the state in which it happened, with the gradients of a step in progress.
+    learning_rate : float
+        The learning rate.
+    out : Path
+        The run folder.
     """
-    rate = 0.0 if trainer.lr_scheduler is None else trainer.lr_scheduler.get_last_lr()[0]
-    parameters = list(trainer.model.named_parameters())
-    weights = _first_not_finite((name, p.detach()) for name, p in parameters)
-    gradients = _first_not_finite((name, p.grad) for name, p in parameters if p.grad is not None)
+    weights = first_not_finite((name, p.detach()) for name, p in model.named_parameters())
+    gradients = first_not_finite((name, p.grad) for name, p in model.named_parameters() if p.grad is not None)
     if weights is not None:
         cause = f"an earlier step made the weights not finite ({weights}), most likely a learning rate too high"
     elif step == 1:
@@ -42,28 +45,19 @@ def not_finite(trainer: BatchTrainer, what: str, value: float, step: int) -> Bab
         cause = "the weights are finite but too large: most likely a learning rate too high"
     scoring = [
         f"{key} up to {max(values):.3g}"
-        for learned in scoring_parameters(trainer.model).values()
+        for learned in scoring_parameters(model).values()
         for key, values in learned.items()
         if values and all(map(math.isfinite, values))
     ]
     extremes = f", scoring's {', '.join(dict.fromkeys(scoring[:2]))}" if scoring else ""
     return BabySSAError(
-        f"the {what} is {value} at step {step} (learning rate {rate:.3g}{extremes}): {cause}",
-        path=trainer.args.output_dir,
+        f"the {what} is {value} at step {step} (learning rate {learning_rate:.3g}{extremes}): {cause}",
+        path=out,
         remedy="lower optimisation.learning_rate or optimisation.max_grad_norm, or warm up longer, "
         "and start again with --overwrite",
     )
 
 
-def check_finite(trainer: BatchTrainer) -> None:
-    """Raise before a state is saved whose loss or weights are not finite; on a GPU no step before has looked."""
-    loss = trainer._tr_loss.item()
-    if not math.isfinite(loss):
-        raise not_finite(trainer, "loss", loss, trainer.state.global_step)
-    name = _first_not_finite((name, p.detach()) for name, p in trainer.model.named_parameters())
-    if name is not None:
-        raise not_finite(trainer, f"weight {name}", math.nan, trainer.state.global_step)
-
-
-def _first_not_finite(tensors) -> str | None:
+def first_not_finite(tensors: Iterable[tuple[str, Tensor]]) -> str | None:
+    """The name of the first tensor with a NaN or an infinity in it."""
     return next((name for name, tensor in tensors if not torch.isfinite(tensor).all()), None)

@@ -9,42 +9,31 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from torch.utils.data import Dataset, Sampler
 from transformers import PreTrainedModel, set_seed
 
 from babyssa import processes
-from babyssa.attention import scoring_config, scoring_settings
+from babyssa.attention import Scoring, scoring_config, scoring_settings
 from babyssa.console import quiet_transformers, say
 from babyssa.errors import Stopped
 from babyssa.files import locked, remove_partials, tensors_sha256, versions
 from babyssa.models.run_config import CHECKPOINTS, CONFIG, read_settings
 from babyssa.training.config import Optimisation
 from babyssa.training.devices import computes_in_bfloat16, device_name, precision_of
-from babyssa.training.resume import ResumePoints, find_resume_point, own_tensors
+from babyssa.training.log import check_trackers
+from babyssa.training.loop import Loop, Objective
+from babyssa.training.resume import find_resume_point, own_tensors
 from babyssa.training.run_folder import (
     DRAWS,
     NOT_COMPARED,
     RESUME,
+    check_earlier_run,
+    check_same_run,
     finish_run,
     is_finished,
     plain,
-    refuse_another_run,
-    refuse_earlier_run,
     start_run,
 )
 from babyssa.training.stopping import stop_requests
-from babyssa.training.trainer import (
-    BatchTrainer,
-    Checkpoints,
-    LearningCurve,
-    Loss,
-    Measure,
-    MemoryTrimmer,
-    Predictions,
-    RunLog,
-    scoring_names,
-    training_arguments,
-)
 
 
 class RunSettings(Protocol):
@@ -59,7 +48,7 @@ class RunSettings(Protocol):
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """What a finished run came to.
+    """What a finished run amounts to.
 
     Parameters
     ----------
@@ -74,9 +63,9 @@ class TrainingRun:
     steps : int
         Optimiser steps.
     tokens : int
-        Real (non-padding) tokens seen, all epochs and mask patterns together; of a synthetic task, numbers.
+        Real (non-padding) tokens seen, over all epochs and mask patterns; of a synthetic task, numbers.
     seconds : float
-        Wall-clock time of the training loop, without the measurements.
+        Wall-clock time of the training loop, measurements excluded.
     measured : dict
         The last measurements, such as pseudo_perplexity.
     """
@@ -95,23 +84,18 @@ def run_training(
     kind: str,
     settings: RunSettings,
     model: PreTrainedModel,
+    objective: Objective,
     *,
-    dataset: Dataset,
-    batches: Sampler,
-    loss: Loss,
-    predictions: Predictions,
-    measure: Measure,
-    measure_every: int = 0,
     tokenizer: Any = None,
     facts: dict[str, Any] | None = None,
     about: str = "",
     overwrite: bool = False,
 ) -> TrainingRun:
-    """Train `model` and write its run folder, or go on with the run that was stopped in it.
+    """Train `model` and write its run folder, or resume the run that was stopped in it.
 
-    A run that goes on ends with the bytes of one that was never stopped, on the same machine and with the same
-    number of threads; only the times in its log differ. What can be refused of the settings is refused before
-    this call: the files of an earlier, finished run in ``settings.out`` go first.
+    A resumed run ends with the bytes of one that was never stopped, on the same machine and with the same number
+    of threads; only the times in its log differ. Check the settings before this call: it begins by deleting the
+    files of an earlier, finished run in ``settings.out``.
 
     Parameters
     ----------
@@ -121,20 +105,16 @@ def run_training(
         Everything that decides the run; config.yaml has all of it.
     model : PreTrainedModel
         The new model, trained in place.
-    dataset, batches, loss, predictions : Dataset, Sampler, callable, callable
-        As :class:`BatchTrainer` takes them.
-    measure : callable
-        The model to numbers by name, at each point of the learning curve.
-    measure_every : int
-        Steps between two measurements; 0 measures at the end only.
+    objective : Objective
+        What it is trained on, and what is measured of it.
     tokenizer : PreTrainedTokenizerBase, optional
         Saved with the model.
     facts : dict, optional
         What the run was made from, for config.yaml.
     about : str
-        What it is trained on, for the first line of the log.
+        What it is trained on, for the first line on stderr.
     overwrite : bool
-        Whether an unfinished run in ``settings.out`` is replaced, and not gone on with.
+        Whether to replace an unfinished run in ``settings.out`` instead of resuming it.
 
     Raises
     ------
@@ -143,8 +123,9 @@ def run_training(
     BusyError
         If another process trains in ``settings.out``.
     Stopped
-        If Ctrl-C or SIGTERM came: the step is finished and saved.
+        On Ctrl-C or SIGTERM, after the step is finished and saved.
     """
+    check_trackers(settings.optimisation.report_to)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     facts = {
         **(facts or {}),
@@ -162,7 +143,7 @@ def run_training(
             held.enter_context(locked(out, "training"))
             return _start({"kind": kind, **plain(settings), "scoring": scoring, "facts": facts}, out, overwrite)
 
-        point = processes.of_main(start)
+        point = processes.broadcast(start)
         say(
             f"{settings.variant}, seed {settings.seed}: "
             + ", ".join(filter(None, [f"{parameters:,} parameters", about, facts["device"], facts["precision"]]))
@@ -170,53 +151,36 @@ def run_training(
         if facts["precision"] == "float32" and computes_in_bfloat16():
             say("this machine computes in bfloat16, which is faster: --optimisation.precision auto uses it")
         # The one place where global random state is set: dropout draws from it.
-        seed = own_seed(settings.seed)
-        set_seed(seed)
+        set_seed(own_seed(settings.seed))
         with quiet_transformers():
-            arguments = training_arguments(settings.optimisation, out, seed, len(batches))
-            trainer = BatchTrainer(model, arguments, dataset, batches, loss, predictions)
-            log = RunLog(trainer, out)
-            curve = LearningCurve(log, measure, measure_every)
-            trainer.add_callback(log)
-            trainer.add_callback(MemoryTrimmer())
-            if processes.is_main():
-                trainer.add_callback(curve)
-                trainer.add_callback(Checkpoints(trainer, out, tokenizer, settings.optimisation.checkpoint_every))
+            loop = Loop(model, objective, settings.optimisation, out, tokenizer=tokenizer, point=point)
+            held.callback(loop.log.close)
             with stop_requests() as stop:
-                resume = ResumePoints(out, log, settings.optimisation.resume_every, stop, point)
-                resume.attach(trainer)
-                steps = arguments.max_steps
-                if resume.step < steps:
-                    trainer.train(resume_from_checkpoint=None if point is None else str(point))
-                    done = trainer.state.global_step
-                else:
-                    # It was stopped while it was measured or saved.
-                    resume.restore_finished()
-                    done = resume.step
-            (stopped,) = processes.largest(stop.signal or 0)
+                loop.run(stop)
+            (stopped,) = processes.all_reduce(stop.signal or 0, op="MAX")
             if stopped:
                 raise Stopped(
-                    f"stopped after step {done} of {steps} ({signal.Signals(stopped).name})",
+                    f"stopped after step {loop.step} of {loop.steps} ({signal.Signals(stopped).name})",
                     signal=stopped,
                     path=out,
-                    remedy=f"the same command goes on from there{', without --overwrite' if overwrite else ''}",
+                    remedy=f"the same command{', without --overwrite,' if overwrite else ''} resumes it",
                 )
-            clock = log.clock()
+            seconds = loop.log.training_seconds
 
             def finish() -> dict[str, float]:
-                measured = curve.measure_now(model, done)
+                measured = loop.measure()
                 finish_run(out, model, tokenizer)
                 return measured
 
-            measured = processes.of_main(finish)
+            measured = processes.broadcast(finish)
     return TrainingRun(
         folder=out,
         variant=settings.variant,
         seed=settings.seed,
         parameters=parameters,
-        steps=done,
-        tokens=trainer.tokens,
-        seconds=clock["seconds"] - clock["measuring"],
+        steps=loop.step,
+        tokens=loop.tokens,
+        seconds=seconds,
         measured=measured,
     )
 
@@ -229,30 +193,30 @@ def own_seed(seed: int) -> int:
 
 
 def common_weights_sha256(model: PreTrainedModel) -> str:
-    """Hash of the weights but those of the scoring: of an untrained model the same for all variants of a seed."""
-    scoring = scoring_names(model)
-    return tensors_sha256({name: t for name, t in own_tensors(model).items() if name not in scoring})
+    """Hash of all weights except the scoring's: the same for untrained models of all variants under one seed."""
+    scoring = {id(p) for module in model.modules() if isinstance(module, Scoring) for p in module.parameters()}
+    return tensors_sha256({name: t for name, t in own_tensors(model).items() if id(t) not in scoring})
 
 
 def _start(wanted: dict[str, Any], out: Path, overwrite: bool) -> Path | None:
-    """Make the run folder ready; the resume point to go on from, if there is one."""
-    # Again, now that no other process can finish a run in between.
-    refuse_earlier_run(out, overwrite)
+    """Prepare the run folder; return the resume point to start from, if there is one."""
+    # Checked again, now that no other process can finish a run meanwhile.
+    check_earlier_run(out, overwrite)
     remove_partials(out)
     unfinished = (out / CONFIG).is_file() and not is_finished(out)
     # Where nothing but a config was written, there is nothing to lose.
     if unfinished and not overwrite and any((out / name).exists() for name in (RESUME, CHECKPOINTS)):
-        refuse_another_run(
+        check_same_run(
             out,
             wanted,
             "holds an unfinished run with",
-            "give the same settings to go on with it, pass --overwrite to start anew, or choose another --out",
+            "give the same settings to resume it, pass --overwrite to start anew, or choose another --out",
             ignored=(*NOT_COMPARED, "facts.device"),
         )
         point = find_resume_point(out)
         if point is not None:
             _warn_of_another_machine(out, wanted["facts"]["device"])
-            say(f"{out}: going on after step {point.name.removeprefix('step-')}")
+            say(f"{out}: resuming after step {point.name.removeprefix('step-')}")
             return point
     if unfinished:
         say(f"{out}: starting an unfinished run from the beginning")
@@ -261,7 +225,7 @@ def _start(wanted: dict[str, Any], out: Path, overwrite: bool) -> Path | None:
 
 
 def _warn_of_another_machine(out: Path, device: str) -> None:
-    """Say what may make the rest of the run differ, in its last digits, from one that was never stopped."""
+    """Say what may make the rest of the run differ, in the last digits, from an uninterrupted one."""
     found = read_settings(out)
     now = {"device": device, **versions()}
     then = {"device": found["facts"]["device"], **found["versions"]}

@@ -3,8 +3,8 @@
 - config.yaml: every resolved setting, the versions, and what the run was made from; written first;
 - log.jsonl: one JSON object per logged step;
 - checkpoints/step-N/: the model along the way, where asked for;
-- resume/step-N/: what the run goes on from if it is stopped; removed when it is finished;
-- probe/: what a sweep scored the model with;
+- resume/step-N/: what a stopped run continues from; removed when the run is finished;
+- probe/: a sweep's scores of the model;
 - the tokenizer, if there is one, and the model in save_pretrained's format; checksums.json, of all these files;
   model.safetensors is moved into place last, so a folder that has it is finished.
 """
@@ -40,9 +40,12 @@ RESUME = "resume"
 PROBE = "probe"
 PROBE_FILES = (f"{PROBE}/summary.json", f"{PROBE}/pairs.csv", f"{PROBE}/{CHECKSUMS}")
 
-# How masks, the order of batches and dropout are drawn from a seed; raised by a version that draws them otherwise,
-# so that a run is not gone on with, nor compared with, as if they were the same.
+# How masks, the order of batches and dropout are drawn from a seed. A version that changes it raises this number,
+# so that it neither resumes the runs of earlier versions nor takes them for its own.
 DRAWS = 2
+
+# What runs of earlier versions had where their config.yaml does not say it.
+_EARLIER = {"optimisation.schedule": "linear"}
 
 # Settings that may differ between two calls of one run: where its files are and how precision was asked for (the
 # facts have hashes, and the precision that was used), how often it saves, and what it reports to.
@@ -68,11 +71,11 @@ def plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def refuse_earlier_run(out: Path, overwrite: bool) -> None:
-    """Raise OutputExistsError if `out` holds a finished run and `overwrite` is false. Changes nothing of it.
+def check_earlier_run(out: Path, overwrite: bool) -> None:
+    """Raise OutputExistsError if `out` holds a finished run and `overwrite` is false.
 
-    An unfinished run passes: it is gone on with if its settings are the same, which :func:`refuse_another_run`
-    finds out when all of them are known.
+    An unfinished run passes: it is resumed if its settings are the same, which :func:`check_same_run` checks once
+    all of them are known.
     """
     out = Path(out)
     if (out / CONFIG).is_file() and not is_finished(out):
@@ -81,7 +84,7 @@ def refuse_earlier_run(out: Path, overwrite: bool) -> None:
     check_overwrite(out, [CONFIG, LOG, WEIGHTS, "config.json", CHECKPOINTS], overwrite)
 
 
-def refuse_another_run(
+def check_same_run(
     folder: Path,
     wanted: dict[str, Any],
     what: str,
@@ -97,16 +100,16 @@ def refuse_another_run(
     wanted : dict
         Settings and facts, nested as in config.yaml or with dotted keys.
     what, remedy : str
-        Of the message, such as "was trained with".
+        Start and end of the message, such as "was trained with".
     ignored : iterable of str
         Dotted keys that may differ.
     """
     wanted = {key: value for key, value in flat(wanted).items() if key not in set(ignored)}
-    refuse_difference(flat(read_settings(folder)), wanted, what, folder, remedy)
+    check_same(_EARLIER | flat(read_settings(folder)), wanted, what, folder, remedy)
 
 
-def refuse_difference(found: dict[str, Any], wanted: dict[str, Any], what: str, path: Path, remedy: str) -> None:
-    """Raise OutputExistsError for the first key of `wanted` that `found` lacks or has another value of."""
+def check_same(found: dict[str, Any], wanted: dict[str, Any], what: str, path: Path, remedy: str) -> None:
+    """Raise OutputExistsError for the first key of `wanted` that is missing in `found`, or has another value."""
     for key, value in wanted.items():
         if found.get(key) != value:
             raise OutputExistsError(f"{what} {key} {found.get(key)!r}, not {value!r}", path=path, remedy=remedy)
@@ -124,10 +127,7 @@ def flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def start_run(out: Path, settings: dict[str, Any]) -> None:
-    """Create a run folder with its config.yaml, in place of an earlier run's files.
-
-    An earlier run's weights, log, checkpoints and probe results go: they would not belong to this config.
-    """
+    """Create a run folder with its config.yaml; delete an earlier run's weights, log, checkpoints and scores."""
     out = Path(out)
     for name in (RESUME, CHECKPOINTS):
         shutil.rmtree(out / name, ignore_errors=True)
@@ -138,14 +138,14 @@ def start_run(out: Path, settings: dict[str, Any]) -> None:
 
 
 def finish_run(out: Path, model, tokenizer=None) -> None:
-    """Save the model of a run that is trained, with the checksums of all its files, and mark it as finished."""
+    """Save the trained model, with the checksums of all files of the run, which marks the run as finished."""
     out = Path(out)
     save_model(out, model, tokenizer, beside=(CONFIG, LOG))
     remove_leftovers(out)
 
 
 def remove_leftovers(out: Path) -> None:
-    """Remove the resume points of a run that is finished, which a kill in its last moment leaves behind."""
+    """Remove the resume points of a finished run, which a kill at the last moment leaves behind."""
     if is_finished(out):
         shutil.rmtree(Path(out) / RESUME, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: while a model trains a request first and an order then; elsewhere an order."""
+"""Ctrl-C and SIGTERM: the first one lets a training finish its step; everything else stops at once."""
 
 from __future__ import annotations
 

@@ -239,7 +239,32 @@ def test_tensorboard_gets_the_run(corpus, tokenizer_folder, tmp_path):
     pytest.importorskip("tensorboard", reason="the tensorboard extra is not installed")
     optimisation = Optimisation(batch_size=8, steps=4, log_every=2, report_to=["tensorboard"])
     train_encoder(settings(corpus, tokenizer_folder, tmp_path / "run", optimisation=optimisation))
-    assert list((tmp_path / "run").rglob("events.out.tfevents.*"))
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    (events,) = (tmp_path / "run" / "runs").rglob("events.out.tfevents.*")
+    reported = EventAccumulator(str(events.parent))
+    reported.Reload()
+    log = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    for key, steps in (("loss", [2, 4]), ("pseudo_perplexity", [4])):
+        scalars = [(event.step, event.value) for event in reported.Scalars(key)]
+        assert [step for step, _ in scalars] == steps
+        assert [value for _, value in scalars] == pytest.approx([line[key] for line in log if key in line])
+
+
+@pytest.mark.parametrize(
+    "tracker, says",
+    [
+        ("tensorbord", "unknown tracker 'tensorbord'; did you mean 'tensorboard'"),
+        ("comet_ml", "comet_ml is not installed; pip install comet_ml"),
+    ],
+)
+def test_a_tracker_that_cannot_be_used_is_refused_before_anything_is_written(
+    tracker, says, corpus, tokenizer_folder, tmp_path
+):
+    optimisation = Optimisation(steps=1, report_to=[tracker])
+    with pytest.raises(ConfigError, match=says):
+        train_encoder(settings(corpus, tokenizer_folder, tmp_path / "run", optimisation=optimisation))
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_run_folder_that_exists_is_refused_and_left_alone(corpus, tokenizer_folder, tmp_path, run_babyssa):
@@ -271,7 +296,7 @@ BAD = [
     (["--evaluation.method", "pl"], 2, "pl"),
     (["--evaluation.held_out", "-1"], 2, "held_out is -1"),
     (["--seed", "-1"], 2, "seed is -1"),
-    (["--optimisation.steps", "-5"], 2, "steps -5"),
+    (["--optimisation.steps", "-5"], 2, "steps is -5"),
 ]
 
 

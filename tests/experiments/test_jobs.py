@@ -181,14 +181,14 @@ def test_a_killed_and_a_stopped_sweep_end_their_processes_and_go_on(settings, su
     lines = []
     for line in stopped.stderr:
         lines.append(line)
-        if sum("going on after step" in line for line in lines) == 2:
+        if sum("resuming after step" in line for line in lines) == 2:
             stopped.terminate()
             break
     lines += stopped.stderr
     assert stopped.wait() == 143, lines
     assert "the sweep was stopped (SIGTERM); the same command goes on from there" in lines[-1]
     assert all(
-        any(line.startswith(f"{cell.name}: {cell}: going on after step") for line in lines) for cell in cells
+        any(line.startswith(f"{cell.name}: {cell}: resuming after step") for line in lines) for cell in cells
     )
     for cell in cells:
         wait_for_lock(cell, seconds=0)

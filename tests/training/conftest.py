@@ -15,7 +15,7 @@ from babyssa.training.config import Optimisation
 
 @pytest.fixture(scope="module")
 def settings(corpus, tokenizer_folder, tmp_path_factory):
-    """24 steps in two epochs, with everything that a resumed run has to put back: dropout, n and b, a curve."""
+    """24 steps in two epochs, with everything that a resumed run has to restore: dropout, n and b, a curve."""
     return EncoderTraining(
         corpus=corpus,
         tokenizer=tokenizer_folder,
@@ -87,8 +87,7 @@ def killed_at(in_a_process):
 
             def fetch_or_die(self, items):
                 fetched.append(items)
-                # The loader fetches one batch ahead.
-                if len(fetched) == step + 1:
+                if len(fetched) == step:
                     os.kill(os.getpid(), signal.SIGKILL)
                 return fetch(self, items)
 

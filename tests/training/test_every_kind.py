@@ -1,4 +1,4 @@
-"""Decoders and in-context models go on after a kill as encoders do."""
+"""Decoders and in-context models resume after a kill as encoders do."""
 
 import dataclasses
 import os
@@ -11,7 +11,7 @@ from babyssa.decoder import DecoderEvaluation, DecoderSize, DecoderTraining, tra
 from babyssa.errors import OutputExistsError
 from babyssa.synthetic import InContextSize, SyntheticTraining, train_synthetic
 from babyssa.training.config import Optimisation
-from babyssa.training.trainer import BatchTrainer
+from babyssa.training.loop import Loop
 
 OPTIMISATION = Optimisation(batch_size=4, steps=12, log_every=5, learning_rate=0.01, resume_every=4)
 
@@ -62,7 +62,7 @@ def test_a_killed_run_ends_with_the_same_files(training, contents, in_a_process)
     for step in (3, 10):
 
         def die_at_step(step=step):
-            compute, computed = BatchTrainer.compute_loss, []
+            compute, computed = Loop._backward, []
 
             def compute_or_die(self, *arguments, **options):
                 computed.append(1)
@@ -70,7 +70,7 @@ def test_a_killed_run_ends_with_the_same_files(training, contents, in_a_process)
                     os.kill(os.getpid(), signal.SIGKILL)
                 return compute(self, *arguments, **options)
 
-            BatchTrainer.compute_loss = compute_or_die
+            Loop._backward = compute_or_die
             training()
 
         assert in_a_process(die_at_step) == -signal.SIGKILL
@@ -79,9 +79,9 @@ def test_a_killed_run_ends_with_the_same_files(training, contents, in_a_process)
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-def test_a_decoder_does_not_go_on_with_another_corpus(streaming, corpus, tokenizer_folder, tmp_path, in_a_process):
+def test_a_decoder_is_not_resumed_with_another_corpus(streaming, corpus, tokenizer_folder, tmp_path, in_a_process):
     def die_at_the_tenth():
-        compute, computed = BatchTrainer.compute_loss, []
+        compute, computed = Loop._backward, []
 
         def compute_or_die(self, *arguments, **options):
             computed.append(1)
@@ -89,7 +89,7 @@ def test_a_decoder_does_not_go_on_with_another_corpus(streaming, corpus, tokeniz
                 os.kill(os.getpid(), signal.SIGKILL)
             return compute(self, *arguments, **options)
 
-        BatchTrainer.compute_loss = compute_or_die
+        Loop._backward = compute_or_die
         train_decoder(settings)
 
     settings = decoder_settings(corpus, tmp_path / "run", tokenizer_folder, streaming)

@@ -38,10 +38,10 @@ def test_training_stops_with_one_line_and_goes_on_when_there_is_space(settings, 
     settings = dataclasses.replace(settings, out=small_disk / "run")
     write = ResumePoints.save
 
-    def save_and_fill(self):
-        if self.trainer.state.global_step == 12:
+    def save_and_fill(self, values, *state):
+        if values["step"] == 12:
             fill(small_disk, 20_000)
-        write(self)
+        write(self, values, *state)
 
     monkeypatch.setattr(ResumePoints, "save", save_and_fill)
     with pytest.raises(StorageError, match=r"step-12: cannot be written: no space left.*free some space"):

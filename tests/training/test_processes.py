@@ -188,7 +188,7 @@ def test_a_loss_that_is_not_finite_ends_every_process_with_the_same_words(togeth
     assert said[0] == said[1] and "the loss is nan at step" in said[0]
 
 
-def test_a_signal_to_one_process_stops_all_and_the_run_goes_on_exactly(settings, together):
+def test_a_signal_to_one_process_stops_all_and_the_run_resumes_exactly(settings, together):
     folder, returned, _ = together
     assert all("stopped after step" in each["stopped"] for each in returned)
     assert returned[0]["stopped"] == returned[1]["stopped"]
@@ -197,7 +197,7 @@ def test_a_signal_to_one_process_stops_all_and_the_run_goes_on_exactly(settings,
     assert [line.get("loss") for line in read_log(whole)] == [line.get("loss") for line in read_log(gone_on)]
 
 
-def test_the_command_stops_with_its_launcher_and_goes_on_when_given_again(settings, together, tmp_path):
+def test_the_command_stops_with_its_launcher_and_resumes_when_given_again(settings, together, tmp_path):
     whole = settings(together[0])["dropout"].out
     run = settings(tmp_path)["dropout"]
     (tmp_path / "recipe.yaml").write_bytes((whole / "config.yaml").read_bytes())
@@ -213,7 +213,7 @@ def test_the_command_stops_with_its_launcher_and_goes_on_when_given_again(settin
     assert not (run.out / "model.safetensors").exists()
     assert sorted(path.name for path in run.out.iterdir()) == ["config.yaml", "log.jsonl", "resume"]
     ended = launch(*command(run))
-    assert ended.returncode == 0 and ended.stderr.count("going on after step") == 1, ended.stderr
+    assert ended.returncode == 0 and ended.stderr.count("resuming after step") == 1, ended.stderr
     assert ended.stdout.count("model: ") == 1
     assert (whole / "model.safetensors").read_bytes() == (run.out / "model.safetensors").read_bytes()
     assert sorted(path.name for path in run.out.iterdir()) == sorted(path.name for path in whole.iterdir())
