@@ -252,10 +252,27 @@ def read_json(path: Path) -> Any:
 
 @dataclass(frozen=True)
 class YamlMapping:
-    """The content of a YAML file, and the line of each dotted key (not of keys within lists)."""
+    """The content of a YAML file, and where it stands.
+
+    Attributes
+    ----------
+    values : dict
+        The content.
+    lines : dict of str to int
+        The line of each dotted key, without keys inside lists.
+    places : dict of tuple to int
+        The line of each key and list item, by its path: ``("nouns", 2, "plural")``.
+    """
 
     values: dict[str, Any]
     lines: dict[str, int]
+    places: dict[tuple[str | int, ...], int]
+
+    def line(self, *path: str | int) -> int | None:
+        """The line of the value at `path`, or else of the nearest one around it."""
+        while path and path not in self.places:
+            path = path[:-1]
+        return self.places.get(path)
 
 
 def read_yaml(path: Path, error: type[BabySSAError] = DataError) -> YamlMapping:
@@ -273,10 +290,10 @@ def read_yaml(path: Path, error: type[BabySSAError] = DataError) -> YamlMapping:
     import yaml
 
     path = Path(path)
-    lines: dict[str, int] = {}
+    places: dict[tuple[str | int, ...], int] = {}
     nodes = 0
 
-    def check(node: yaml.Node, prefix: str | None) -> None:
+    def check(node: yaml.Node, place: tuple[str | int, ...]) -> None:
         nonlocal nodes
         nodes += 1
         if nodes > _YAML_NODES:
@@ -285,8 +302,9 @@ def read_yaml(path: Path, error: type[BabySSAError] = DataError) -> YamlMapping:
                 f"has more than {_YAML_NODES:,} values", path=path, remedy="check that it is the right file"
             )
         if isinstance(node, yaml.SequenceNode):
-            for item in node.value:
-                check(item, None)
+            for i, item in enumerate(node.value):
+                places[*place, i] = item.start_mark.line + 1
+                check(item, (*place, i))
         elif isinstance(node, yaml.MappingNode):
             seen = set()
             for key, value in node.value:
@@ -294,17 +312,17 @@ def read_yaml(path: Path, error: type[BabySSAError] = DataError) -> YamlMapping:
                 if key.value in seen:
                     raise error(f"duplicate key '{key.value}'", path=path, line=line)
                 seen.add(key.value)
-                if prefix is not None:
-                    lines[f"{prefix}{key.value}"] = line
-                check(value, None if prefix is None else f"{prefix}{key.value}.")
+                places[*place, key.value] = line
+                check(value, (*place, key.value))
 
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(path.read_text(encoding="utf-8"))
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
             raise error("is not a mapping", path=path, remedy="write 'key: value' lines")
-        check(root, "")
-        return YamlMapping(loader.construct_document(root), lines)
+        check(root, ())
+        lines = {".".join(place): line for place, line in places.items() if all(isinstance(p, str) for p in place)}
+        return YamlMapping(loader.construct_document(root), lines, places)
     except FileNotFoundError:
         raise error("no such file", path=path) from None
     except UnicodeDecodeError as broken:

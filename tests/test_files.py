@@ -5,7 +5,16 @@ import json
 import pytest
 
 from babyssa.errors import BabySSAError, DataError, OutputExistsError
-from babyssa.files import atomic_write, check_overwrite, read_json, resource, sha256, versions, write_json
+from babyssa.files import (
+    atomic_write,
+    check_overwrite,
+    read_json,
+    read_yaml,
+    resource,
+    sha256,
+    versions,
+    write_json,
+)
 
 
 def test_a_failed_write_leaves_the_earlier_file_and_nothing_else(tmp_path):
@@ -62,3 +71,12 @@ def test_packaged_files_are_found_and_unknown_ones_suggested():
         assert resource(folder, name).is_file()
     with pytest.raises(BabySSAError, match=r"did you mean 'encoder/small\.yaml'"):
         resource("configs", "encoder/smal.yaml")
+
+
+def test_yaml_knows_the_line_of_keys_and_list_items(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_text("a: 1\nlist:\n  - {b: 2}\n  - b: 3\n    c: 4\n", encoding="utf-8")
+    file = read_yaml(path)
+    assert file.lines == {"a": 1, "list": 2}
+    assert [file.line("list", 0), file.line("list", 1, "c"), file.line("list", 1, "absent", 7)] == [3, 5, 4]
+    assert file.line("absent") is None
