@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from babyssa.errors import printable
 from babyssa.files import atomic_write
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ STYLE: dict[str, Any] = {
     "grid.color": "#dddddd",
     "grid.linewidth": 0.6,
     "legend.frameon": False,
-    # Names of paradigms and tokens may have dollar signs.
-    "text.parse_math": False,
 }
 
 
@@ -47,6 +46,11 @@ def styled(draw: Callable[P, T]) -> Callable[P, T]:
             return draw(*args, **kwargs)
 
     return drawn
+
+
+def literal(text: str) -> str:
+    """A foreign name as a figure shows it: one printable line, its dollar signs no mathematics."""
+    return printable(text).replace("$", r"\$")
 
 
 def series(number: int) -> dict[str, str]:

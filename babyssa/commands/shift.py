@@ -46,11 +46,13 @@ def shift(
     babyssa shift runs/every/* --out shifts
     babyssa shift runs/linear/softmax-0 runs/linear/ssa-0 --scales 3 10 --lengths 100 --out shifts
     """
+    from babyssa.console import say
+    from babyssa.display import show
     from babyssa.synthetic import measure_shifts, write_shifts
-    from babyssa.synthetic.shift_report import refuse_earlier_shifts, summary
+    from babyssa.synthetic.shift_report import check_earlier_shifts
 
-    refuse_earlier_shifts(out, overwrite)
+    check_earlier_shifts(out, overwrite)
     results = measure_shifts(runs, Shifts(tuple(scales), tuple(lengths), deviant, sequences, seed))
     write_shifts(results, out, overwrite=overwrite)
-    print(summary(results))
-    print(f"\nwritten: {out}")
+    show(results)
+    say(f"wrote {out}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from babyssa.comparison.report import Comparison, in_order, mark
 from babyssa.errors import printable
-from babyssa.figures import series, styled
+from babyssa.figures import literal, series, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,7 +48,7 @@ def draw_comparison(comparison: Comparison) -> Figure:
             markeredgecolor="white",
             markeredgewidth=0.4,
             elinewidth=1.1,
-            label=printable(f"{variant} ({rows[0].n_seeds} seed{'s' if rows[0].n_seeds > 1 else ''})"),
+            label=literal(f"{variant} ({rows[0].n_seeds} seed{'s' if rows[0].n_seeds > 1 else ''})"),
         )
         stars += [(y, mark(row, 1 - comparison.level), style["color"]) for row, y in zip(rows, at, strict=True)]
     _decorate(axes, list(lines))
@@ -90,7 +90,7 @@ def _decorate(axes, lines: list[tuple[str, str]]) -> None:
     axes.set_ylim(len(lines) - 0.5, -0.5)
     low, _ = axes.get_xlim()
     axes.set_xlim(max(-1.0, min(low, 45)), 101)
-    axes.set_yticks(range(len(lines)), [printable(name) for _, name in lines], fontsize=8.5)
+    axes.set_yticks(range(len(lines)), [literal(name) for _, name in lines], fontsize=8.5)
     for label, (level, _) in zip(axes.get_yticklabels(), lines, strict=True):
         if level == "mean":
             label.set_fontweight("bold")
@@ -107,7 +107,7 @@ def _axis_label(comparison: Comparison) -> str:
     label = f"accuracy (%), mean and {100 * comparison.level:g}% interval"
     if comparison.baseline is None:
         return label
-    base = printable(comparison.baseline)
+    base = literal(comparison.baseline)
     if comparison.table.compared_seeds.max() == 1:
         stars = f"(*) this model differs from this {base} model after Holm correction"
         return f"{label} over pairs\none seed: seed variance unknown\n{stars}"

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from babyssa.errors import printable
-from babyssa.figures import COLOURS
+from babyssa.figures import literal, series, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from babyssa.probing.saturation import Saturation, SaturationCurve
 
-_LINES = ("-", "--", "-.", ":")
 _LEAST_SHOWN = 1e-8
 _AXES = {
     "lead": "lead D of one logit over the next",
@@ -22,6 +21,7 @@ _AXES = {
 }
 
 
+@styled
 def draw_saturation(result: Saturation) -> Figure:
     """Draw the weight left to the other keys against the lead (both axes logarithmic) and against magnification.
 
@@ -37,21 +37,20 @@ def draw_saturation(result: Saturation) -> Figure:
     conditions = list(dict.fromkeys(curve.condition for curve in result.curves))
     groups = _same(result)
     rows = math.ceil(len(groups) / 5)
-    figure = Figure(figsize=(10, 4.6 + 0.25 * rows), dpi=150, layout="constrained")
+    figure = Figure(figsize=(10, 4.6 + 0.25 * rows))
     for axes, condition in zip(figure.subplots(1, len(conditions)), conditions, strict=True):
         for number, group in enumerate(groups):
             curve = next(c for c in group if c.condition == condition)
             axes.plot(
                 curve.x,
                 curve.mass,
-                color=COLOURS[number % len(COLOURS)],
-                linestyle=_LINES[number // len(COLOURS) % len(_LINES)],
+                **series(number) | {"marker": ""},
                 linewidth=1.8,
-                label=", ".join(dict.fromkeys(c.scoring for c in group)),
+                label=literal(", ".join(dict.fromkeys(c.scoring for c in group))),
             )
         axes.set_xscale("log")
         if condition == "lead":
-            # A weight of exactly 0 is drawn below the panel, so that its line runs straight out of it.
+            # A weight of exactly 0 is drawn below the panel, so that its line leaves it straight.
             axes.set_yscale("log", nonpositive="clip")
             axes.set_ylim(_LEAST_SHOWN, 1.5)
             axes.set_xlim(0.1, curve.x[-1])
@@ -59,18 +58,14 @@ def draw_saturation(result: Saturation) -> Figure:
             axes.set_ylim(0, 1)
             axes.set_xlim(0.1, 1e4)
         axes.set_xlabel(_AXES[condition])
-        axes.grid(color="#dddddd", linewidth=0.6)
-        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(True)
         axes.set_ylabel(f"weight left to the other {result.keys - 1} keys")
-    legend = figure.legend(
+    figure.legend(
         *figure.axes[0].get_legend_handles_labels(),
         loc="outside upper center",
         ncols=min(5, len(groups)),
-        frameon=False,
         handlelength=3,
     )
-    for text in legend.get_texts():
-        text.set_parse_math(False)
     return figure
 
 
@@ -96,6 +91,7 @@ def _close(left: Sequence[float], right: Sequence[float]) -> bool:
     )
 
 
+@styled
 def draw_attention_maps(tokens: Sequence[str], weights: Sequence[Any]) -> Figure:
     """Draw the weights of every head, a row of maps per layer; queries run down, keys across.
 
@@ -120,7 +116,7 @@ def draw_attention_maps(tokens: Sequence[str], weights: Sequence[Any]) -> Figure
     labels = [_short(token) for token in tokens[::every]]
     margin = 0.055 * max(map(len, labels))
     size = (side * 1.06 * heads + margin + 1.2, side * 1.06 * layers + margin + 0.8)
-    figure = Figure(figsize=size, dpi=min(150, 20_000 / max(size)), layout="constrained")
+    figure = Figure(figsize=size, dpi=min(150, 20_000 / max(size)))
     figure.get_layout_engine().set(w_pad=0.02, h_pad=0.02, wspace=0.01, hspace=0.01)
     panels = figure.subplots(layers, heads, squeeze=False)
     largest = max(float(layer.max()) for layer in weights)
@@ -133,10 +129,8 @@ def draw_attention_maps(tokens: Sequence[str], weights: Sequence[Any]) -> Figure
             image = axes.imshow(layer[head], cmap="Blues", vmin=0, vmax=largest or 1, interpolation="nearest")
             axes.set_xticks(range(0, len(tokens), every), labels if row == layers - 1 else [], rotation=90)
             axes.set_yticks(range(0, len(tokens), every), labels if head == 0 else [])
-            for label in (*axes.get_xticklabels(), *axes.get_yticklabels()):
-                label.set_parse_math(False)
             axes.tick_params(length=0, labelsize=6, pad=1.5)
-            axes.spines[:].set_color("#aaaaaa")
+            axes.spines[:].set(visible=True, color="#aaaaaa")
             if row == 0:
                 axes.set_title(f"head {head + 1}", fontsize=8)
             if head == 0:
@@ -152,4 +146,4 @@ def draw_attention_maps(tokens: Sequence[str], weights: Sequence[Any]) -> Figure
 def _short(token: str) -> str:
     """One line of at most 14 printable characters."""
     token = printable(token)
-    return token if len(token) <= 14 else f"{token[:13]}…"
+    return literal(token if len(token) <= 14 else f"{token[:13]}…")

@@ -8,11 +8,11 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "config": ["TASKS", "InContextSize", "Shifts", "SyntheticTraining"],
+        "config": ["InContextSize", "Shifts", "SyntheticTraining"],
         "model": ["InContextTransformer", "build_transformer"],
-        "tasks": ["Sample", "Shift", "Task", "task_named"],
-        "shifts": ["ShiftResults", "load_run", "measure_shifts"],
-        "shift_report": ["write_shifts"],
+        "tasks": ["TASKS", "Sample", "Shift", "Task", "task_named"],
+        "shifts": ["load_run", "measure_shifts"],
+        "shift_report": ["ShiftResults", "write_shifts"],
         "training": ["predict", "train_synthetic"],
     },
 )

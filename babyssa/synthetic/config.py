@@ -12,8 +12,6 @@ from typing import Any, Literal
 from babyssa.errors import ConfigError
 from babyssa.training.config import Optimisation, check_seed
 
-TASKS = ("every", "some", "linear")
-
 
 @dataclass(frozen=True)
 class InContextSize:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,17 +24,14 @@ from babyssa.probing.attention import forming_weights
 from babyssa.synthetic.baselines import baselines
 from babyssa.synthetic.config import Shifts
 from babyssa.synthetic.model import InContextTransformer
-from babyssa.synthetic.tasks import Sample, Shift, Task, task_named
+from babyssa.synthetic.shift_report import BASELINE, AttentionMap, ShiftResults
+from babyssa.synthetic.tasks import CONTROL, IN_DISTRIBUTION, Sample, Shift, Task, task_named
 from babyssa.synthetic.training import EVALUATION_STREAM, predict
 from babyssa.training.run_folder import flat, is_finished
 
-IN_DISTRIBUTION = "in distribution"
-# The sequences of the deviant, and the predictions after its place, with an ordinary number in that place.
-CONTROL = "without the deviant"
-BASELINE = "softmax"
 _RESAMPLES = 1000
 # Least squares are fitted anew at every k of every sequence.
-BASELINE_SEQUENCES = 100
+_BASELINE_SEQUENCES = 100
 _WEIGHT_SEQUENCES = 128
 # What may differ between the models of a task, and what does not make a model another one.
 _MODEL = ("variant", "scoring.", "size.blocks")
@@ -55,90 +51,14 @@ class Run:
     folder: Path
     settings: dict[str, object]
     task: Task
-    variant: str
-    blocks: str
-    seed: int
-    length: int
     model: nn.Module
 
     @property
     def key(self) -> dict[str, object]:
         """The columns that name this run in every table."""
-        return {
-            "task": self.task.name,
-            "model": self.variant if self.blocks == "full" else f"{self.variant}, {self.blocks} only",
-            "variant": self.variant,
-            "blocks": self.blocks,
-            "seed": self.seed,
-        }
-
-
-@dataclass(frozen=True)
-class ShiftResults:
-    """What :func:`measure_shifts` found; accuracies in 0..1, squared errors in units of the variance of y.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        task, model, variant, blocks, seed, shift, value (mean over k, of linear functions from the third
-        example on), low, high (95%, bootstrap over
-        sequences), last (at the last k), n.
-    positions : DataFrame
-        The same at each k, from 1: value, low, high.
-    models : DataFrame
-        Over seeds: value, sd, low, high (95%, Student's t), last, seeds; pairs, how many seeds Softmax with the
-        same blocks has too, and over them the mean difference to it, difference_low, difference_high.
-        Intervals are NaN where there is one seed or pair, and none goes below 0, or above an accuracy of 1.
-    deviant_weights : DataFrame
-        Attention weight on the deviant number by layer and head, mean over the queries after it, and
-        `uniform`, what it were if every number before the query weighed the same.
-    maps : dict
-        By task and model: the attention weights on the first sequence with the deviant, where the model
-        forms any.
-    provenance : dict
-        What the numbers come from: each run's folder and the hash of its weights, the shifts, the versions.
-    """
-
-    runs: pd.DataFrame
-    positions: pd.DataFrame
-    models: pd.DataFrame
-    deviant_weights: pd.DataFrame
-    maps: dict[tuple[str, str], AttentionMap]
-    provenance: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class AttentionMap:
-    """The attention weights of a model, of its first seed, on one sequence.
-
-    Parameters
-    ----------
-    values : array, (numbers,)
-        The sequence.
-    layers : list of array
-        (heads, query, key) for each layer.
-    """
-
-    values: np.ndarray
-    layers: list[np.ndarray]
-
-
-def shifts_of(task: Task, chosen: Shifts) -> dict[str, Shift]:
-    """The shifts of a task by name, the training distribution first."""
-    shifts = {IN_DISTRIBUTION: Shift()}
-    for scale in chosen.scales:
-        shifts[f"inputs x {scale:g}"] = Shift(input_scale=scale)
-    if task.name == "linear":
-        for scale in chosen.scales:
-            shifts[f"coefficients x {scale:g}"] = Shift(coefficient_scale=scale)
-        for scale in chosen.scales:
-            shifts[f"both x {scale:g}"] = Shift(input_scale=scale, coefficient_scale=scale)
-    for length in chosen.lengths:
-        shifts[f"length {length}"] = Shift(length=length)
-    if chosen.deviant:
-        shifts[CONTROL] = Shift(deviant=chosen.deviant, control=True)
-        shifts[f"deviant {chosen.deviant:g}"] = Shift(deviant=chosen.deviant)
-    return shifts
+        variant, blocks = self.settings["variant"], self.settings["size.blocks"]
+        model = variant if blocks == "full" else f"{variant}, {blocks} only"
+        return dict(zip(_RUN, (self.task.name, model, variant, blocks, self.settings["seed"]), strict=True))
 
 
 def load_run(folder: Path) -> Run:
@@ -164,24 +84,15 @@ def load_run(folder: Path) -> Run:
         model = AutoModel.from_pretrained(folder)
     if not isinstance(model, InContextTransformer):
         raise ModelError(f"{type(model).__name__} does not read numbers", path=folder)
-    return Run(
-        folder=folder,
-        settings=flat(settings),
-        task=task_named(settings["task"]),
-        variant=settings["variant"],
-        blocks=settings["size"]["blocks"],
-        seed=settings["seed"],
-        length=settings["length"],
-        model=model.eval(),
-    )
+    return Run(folder, flat(settings), task_named(settings["task"]), model.eval())
 
 
-def measure_shifts(folders: Sequence[Path], shifts: Shifts | None = None) -> ShiftResults:
+def measure_shifts(folders: Iterable[Path], shifts: Shifts | None = None) -> ShiftResults:
     """Measure trained models under every shift, all on the same sequences, with baselines beside them.
 
     Parameters
     ----------
-    folders : sequence of Path
+    folders : iterable of Path
         Run folders of ``babyssa train synthetic``, of any tasks, variants and seeds.
     shifts : Shifts
         What is measured.
@@ -195,30 +106,35 @@ def measure_shifts(folders: Sequence[Path], shifts: Shifts | None = None) -> Shi
     runs = [load_run(folder) for folder in folders]
     if not runs:
         raise DataError("no run to measure", remedy="give folders that 'babyssa train synthetic' wrote")
-    _refuse(runs, shifts)
+    _check_runs(runs)
+    _check_lengths(runs, shifts)
     summaries, positions, weights, maps = [], [], [], {}
-    for task_name in dict.fromkeys(run.task.name for run in runs):
-        of_task = [run for run in runs if run.task.name == task_name]
-        task, length = of_task[0].task, of_task[0].length
+    for task in dict.fromkeys(run.task for run in runs):
+        of_task = [run for run in runs if run.task is task]
+        length = of_task[0].settings["length"]
+        conditions = _shifts_of(task, shifts)
         simple = baselines(task, length)
-        conditions = shifts_of(task, shifts)
-        for name, shift in progress(conditions.items(), f"{task_name}: shifts", total=len(conditions)):
+        for name, shift in progress(conditions.items(), f"{task.name}: shifts", total=len(conditions)):
             generator = np.random.default_rng([shifts.seed, EVALUATION_STREAM, 1])
             sample = task.sample(generator, shifts.sequences, length, shift)
-            for run in of_task:
-                values = task.measure(predict(run.model, task, sample), sample) / task.unit(shift)
-                _add(run.key, name, task, sample, values, summaries, positions)
-                if sample.deviant is not None and not shift.control:
+            fewer = sample.first(_BASELINE_SEQUENCES)
+            measured = [(run.key, sample, predict(run.model, task, sample)) for run in of_task]
+            measured += [
+                (dict(zip(_RUN, (task.name, baseline, baseline, "baseline", 0), strict=True)), fewer, fit(fewer))
+                for baseline, fit in simple.items()
+            ]
+            for key, measured_on, predictions in measured:
+                values = task.measure(predictions, measured_on) / task.unit(shift)
+                summary, by_k = _estimate(task, measured_on, values)
+                summaries.append({**key, "shift": name, **summary})
+                positions += [{**key, "shift": name, **row} for row in by_k]
+            if shift.deviant is not None and not shift.control:
+                for run in of_task:
                     weights += [{**run.key, **row} for row in deviant_weights(run.model, task, sample)]
-                    shown = weights_of(run.model, torch.from_numpy(sample.values[:1]))
+                    shown = weights_of(run.model, sample.first(1))
                     if shown is not None:
                         first = AttentionMap(sample.values[0], [layer[0] for layer in shown])
-                        maps.setdefault((task_name, run.key["model"]), first)
-            fewer = _first(sample, BASELINE_SEQUENCES)
-            for baseline, predictions in simple.items():
-                values = task.measure(predictions(fewer), fewer) / task.unit(shift)
-                key = {"task": task_name, "model": baseline, "variant": baseline, "blocks": "baseline", "seed": 0}
-                _add(key, name, task, fewer, values, summaries, positions)
+                        maps.setdefault((task.name, run.key["model"]), first)
     table = pd.DataFrame(summaries)
     return ShiftResults(
         runs=table,
@@ -231,7 +147,7 @@ def measure_shifts(folders: Sequence[Path], shifts: Shifts | None = None) -> Shi
                 {**run.key, "folder": str(run.folder), "model_sha256": weights_sha256(run.model)} for run in runs
             ],
             "shifts": dataclasses.asdict(shifts),
-            "baseline_sequences": BASELINE_SEQUENCES,
+            "baseline_sequences": _BASELINE_SEQUENCES,
             "versions": versions(),
         },
     )
@@ -242,8 +158,8 @@ def deviant_weights(model: nn.Module, task: Task, sample: Sample) -> list[dict[s
 
     Returns nothing for a model that forms no attention weights.
     """
-    sample = _first(sample, _WEIGHT_SEQUENCES)
-    attentions = weights_of(model, torch.from_numpy(sample.values))
+    sample = sample.first(_WEIGHT_SEQUENCES)
+    attentions = weights_of(model, sample)
     if attentions is None:
         return []
     place = sample.deviant * task.numbers_per_example
@@ -251,24 +167,42 @@ def deviant_weights(model: nn.Module, task: Task, sample: Sample) -> list[dict[s
     after = np.arange(numbers) > place[:, None]
     uniform = float((1.0 / np.arange(1, numbers + 1))[None].repeat(len(place), 0)[after].mean())
     rows = []
-    for layer, heads in enumerate(attentions):
+    for layer, heads in enumerate(attentions, start=1):
         on_deviant = np.take_along_axis(heads, place[:, None, None, None], axis=3)[..., 0]
         for head in range(heads.shape[1]):
             weight = float(on_deviant[:, head][after].mean())
-            rows.append({"layer": layer + 1, "head": head + 1, "weight": weight, "uniform": uniform})
+            rows.append({"layer": layer, "head": head + 1, "weight": weight, "uniform": uniform})
     return rows
 
 
-def weights_of(model: nn.Module, values: torch.Tensor) -> list[np.ndarray] | None:
-    """Attention weights of each layer, (batch, heads, query, key); None where the model forms none."""
+def weights_of(model: nn.Module, sample: Sample) -> list[np.ndarray] | None:
+    """Attention weights of each layer, (sequences, heads, query, key); None where the model forms none."""
     if model.config.blocks == "feed-forward" or not all(s.forms_weights for s in scorings(model).values()):
         return None
     with torch.inference_mode(), forming_weights(model):
-        attentions = model(values=values, output_attentions=True).attentions
+        attentions = model(values=torch.from_numpy(sample.values), output_attentions=True).attentions
     return [layer.float().numpy() for layer in attentions]
 
 
-def _refuse(runs: Sequence[Run], shifts: Shifts) -> None:
+def _shifts_of(task: Task, chosen: Shifts) -> dict[str, Shift]:
+    """The shifts of a task by name, the training distribution first."""
+    shifts = {IN_DISTRIBUTION: Shift()}
+    kinds = {"inputs": ("input_scale",)}
+    if task.name == "linear":
+        kinds |= {"coefficients": ("coefficient_scale",), "both": ("input_scale", "coefficient_scale")}
+    for kind, scaled in kinds.items():
+        for scale in chosen.scales:
+            shifts[f"{kind} x {scale:g}"] = Shift(**dict.fromkeys(scaled, scale))
+    for length in chosen.lengths:
+        shifts[f"length {length}"] = Shift(length=length)
+    if chosen.deviant:
+        shifts[CONTROL] = Shift(deviant=chosen.deviant, control=True)
+        shifts[f"deviant {chosen.deviant:g}"] = Shift(deviant=chosen.deviant)
+    return shifts
+
+
+def _check_runs(runs: Sequence[Run]) -> None:
+    """Raise DataError if a model and seed come twice, or runs of one task or model have other settings."""
     seen: dict[tuple, Run] = {}
     for run in runs:
         other = seen.setdefault(tuple(run.key.values()), run)
@@ -276,23 +210,13 @@ def _refuse(runs: Sequence[Run], shifts: Shifts) -> None:
             raise DataError(
                 f"the same model and seed as {other.folder}", path=run.folder, remedy="leave one of the two out"
             )
-    first: dict[str, Run] = {}
+    first: dict[tuple, Run] = {}
     for run in runs:
-        _refuse_other_settings(first.setdefault(run.task.name, run), run, _MODEL)
-        _refuse_other_settings(next(r for r in runs if r.key | {"seed": 0} == run.key | {"seed": 0}), run, ())
-    for run in runs:
-        most = run.model.config.n_positions
-        for length in shifts.lengths:
-            numbers = length * run.task.numbers_per_example - run.task.numbers_per_example + 1
-            if numbers > most:
-                raise DataError(
-                    f"a length of {length} takes {numbers} numbers, and the model has {most} positions",
-                    path=run.folder,
-                    remedy="leave that length out, or train with a larger size.max_numbers",
-                )
+        _check_same_settings(first.setdefault((run.task.name,), run), run, _MODEL)
+        _check_same_settings(first.setdefault((run.task.name, run.key["model"]), run), run, ())
 
 
-def _refuse_other_settings(one: Run, other: Run, may_differ: tuple[str, ...]) -> None:
+def _check_same_settings(one: Run, other: Run, may_differ: tuple[str, ...]) -> None:
     """Raise DataError if two runs differ in more than their seed and what `may_differ`, naming it."""
     for key in dict.fromkeys([*one.settings, *other.settings]):
         if key in _NOT_THE_MODEL or key.startswith(("facts.", "versions.", *may_differ)):
@@ -305,19 +229,21 @@ def _refuse_other_settings(one: Run, other: Run, may_differ: tuple[str, ...]) ->
             )
 
 
-def _add(key, name, task, sample, values, summaries, positions) -> None:
-    """One row for a run under a shift, and one for each k."""
-    value, by_k, (low, high), (lows, highs) = _estimate(task, sample, values)
-    last = by_k[~np.isnan(by_k)][-1]
-    summaries.append(
-        {**key, "shift": name, "value": value, "low": low, "high": high, "last": last, "n": len(values)}
-    )
-    for k, (at_k, k_low, k_high) in enumerate(zip(by_k, lows, highs, strict=True), start=1):
-        if not np.isnan(at_k):
-            positions.append({**key, "shift": name, "k": k, "value": at_k, "low": k_low, "high": k_high})
+def _check_lengths(runs: Sequence[Run], shifts: Shifts) -> None:
+    """Raise DataError if a model has too few positions for a length."""
+    for run in runs:
+        most = run.model.config.n_positions
+        for length in shifts.lengths:
+            numbers = (length - 1) * run.task.numbers_per_example + 1
+            if numbers > most:
+                raise DataError(
+                    f"a length of {length} takes {numbers} numbers, and the model has {most} positions",
+                    path=run.folder,
+                    remedy="leave that length out, or train with a larger size.max_numbers",
+                )
 
 
-def _estimate(task: Task, sample: Sample, values: np.ndarray):
+def _estimate(task: Task, sample: Sample, values: np.ndarray) -> tuple[dict[str, float], list[dict[str, float]]]:
     """Mean over k and value at each k, each with its 95% bootstrap interval over sequences.
 
     With a deviant number, only predictions after it count. The mean leaves out what no context can tell.
@@ -337,11 +263,14 @@ def _estimate(task: Task, sample: Sample, values: np.ndarray):
         )
     by_k = np.mean(by_k, axis=0)
     # A k without one of the classes has no value, and a resample without one does not count at this k.
-    known = ~np.isnan(by_k[0])
-    overall = np.nanmean(by_k[:, known & (np.arange(len(known)) >= task.first_determined)], axis=1)
-    lows, highs = np.full((2, values.shape[1]), np.nan)
-    lows[known], highs[known] = np.nanquantile(by_k[1:, known], [0.025, 0.975], axis=0)
-    return overall[0], by_k[0], np.quantile(overall[1:], [0.025, 0.975]), (lows, highs)
+    known = np.flatnonzero(~np.isnan(by_k[0]))
+    overall = np.nanmean(by_k[:, known[known >= task.first_determined]], axis=1)
+    low, high = np.quantile(overall[1:], [0.025, 0.975])
+    lows, highs = np.nanquantile(by_k[1:, known], [0.025, 0.975], axis=0)
+    at_known = by_k[0, known]
+    summary = {"value": overall[0], "low": low, "high": high, "last": at_known[-1], "n": len(values)}
+    rows = zip(known + 1, at_known, lows, highs, strict=True)
+    return summary, [dict(zip(("k", "value", "low", "high"), row, strict=True)) for row in rows]
 
 
 def _over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
@@ -351,14 +280,10 @@ def _over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
         blocks = of_model.blocks.iloc[0]
         base = runs[(runs.task == task) & (runs["shift"] == shift) & (runs.blocks == blocks)]
         base = base[base.variant == BASELINE].set_index("seed").value
-        paired = of_model[of_model.seed.isin(base.index)]
+        paired = of_model[of_model.seed.isin(base.index) & (of_model.variant != BASELINE)]
         differences = paired.value.to_numpy() - base.loc[paired.seed].to_numpy()
-        is_base = of_model.variant.iloc[0] == BASELINE
         low, high = _interval(of_model.value)
-        low = np.maximum(low, 0.0)
-        if task != "linear":
-            high = np.minimum(high, 1.0)
-        difference_low, difference_high = (np.nan, np.nan) if is_base else _interval(differences)
+        difference_low, difference_high = _interval(differences)
         rows.append(
             {
                 "task": task,
@@ -366,13 +291,13 @@ def _over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
                 "blocks": blocks,
                 "shift": shift,
                 "seeds": len(of_model),
-                "pairs": 0 if is_base else len(differences),
+                "pairs": len(differences),
                 "value": of_model.value.mean(),
-                "sd": of_model.value.std(ddof=1) if len(of_model) > 1 else np.nan,
-                "low": low,
-                "high": high,
+                "sd": of_model.value.std(),
+                "low": np.maximum(low, 0.0),
+                "high": high if task_named(task).metric != "accuracy" else np.minimum(high, 1.0),
                 "last": of_model["last"].mean(),
-                "difference": np.nan if is_base or not len(differences) else differences.mean(),
+                "difference": differences.mean() if len(differences) else np.nan,
                 "difference_low": difference_low,
                 "difference_high": difference_high,
             }
@@ -382,8 +307,3 @@ def _over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _interval(values) -> tuple[float, float]:
     return t_interval(values) if len(values) > 1 else (np.nan, np.nan)
-
-
-def _first(sample: Sample, count: int) -> Sample:
-    deviant = None if sample.deviant is None else sample.deviant[:count]
-    return Sample(sample.values[:count], sample.targets[:count], sample.weights[:count], deviant)

@@ -7,13 +7,16 @@ Linear functions (Garg et al. 2022): f(x_k) from x_1, f(x_1), ..., x_k, with f(x
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from babyssa.errors import ConfigError, nearest
+
+IN_DISTRIBUTION = "in distribution"
+# The sequences of the deviant, and the predictions after its place, with an ordinary number in that place.
+CONTROL = "without the deviant"
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Shift:
     coefficient_scale : float
         Standard deviation of the coefficients a and b of a linear function; quantifiers have none.
     length : int, optional
-        Numbers (or examples) of a sequence; the training length without it.
+        Numbers (or examples) of a sequence; the training length if not given.
     deviant : float, optional
         Absolute value that one input of each sequence takes.
     control : bool
@@ -60,9 +63,9 @@ class Sample:
     values : array of float32, (sequences, numbers)
         What the model reads.
     targets : array of float32, (sequences, predictions)
-        What it should say at each prediction; of a quantifier 0 or 1.
+        What it should predict; of a quantifier 0 or 1.
     weights : array of float32, (sequences, predictions)
-        What each prediction counts. Under these weights, both classes of a quantifier are equally frequent
+        The weight of each prediction. Under these weights, both classes of a quantifier are equally frequent
         at every k.
     deviant : array of int, (sequences,), optional
         The k of the deviant number, from 0.
@@ -77,23 +80,28 @@ class Sample:
         """values, targets and weights as a batch."""
         return {key: torch.from_numpy(getattr(self, key)) for key in ("values", "targets", "weights")}
 
+    def first(self, count: int) -> Sample:
+        """The first `count` sequences."""
+        deviant = None if self.deviant is None else self.deviant[:count]
+        return Sample(self.values[:count], self.targets[:count], self.weights[:count], deviant)
+
 
 class Task:
-    """What a task is: a generator of sequences, a loss, and a metric."""
+    """A generator of sequences, a loss, and a metric."""
 
-    name: ClassVar[str]
-    metric: ClassVar[str]
-    numbers_per_example: ClassVar[int] = 1
+    name: str
+    metric: str
+    numbers_per_example: int = 1
     # Predictions before it, from 0, do not count in a mean over k: their context cannot tell the answer.
-    first_determined: ClassVar[int] = 0
+    first_determined: int = 0
 
     def sample(self, generator: np.random.Generator, sequences: int, length: int, shift: Shift) -> Sample:
-        """Draw sequences; `shift.length`, where given, is used in place of `length`."""
+        """Draw sequences; `shift.length`, where given, replaces `length`."""
         raise NotImplementedError
 
     def at_predictions(self, outputs: Tensor) -> Tensor:
-        """The model's outputs (sequences, numbers) where a prediction is asked for, (sequences, predictions)."""
-        raise NotImplementedError
+        """The model's outputs (sequences, numbers) where a prediction is due, (sequences, predictions)."""
+        return outputs[:, :: self.numbers_per_example]
 
     def loss(self, predictions: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
         """Mean training loss of predictions (sequences, predictions)."""
@@ -113,19 +121,28 @@ class Task:
 
 
 class Quantifier(Task):
-    """Whether every number so far is positive; cross-entropy.
+    """Whether every (or some) number so far is positive; cross-entropy.
 
-    Whether a sequence still is all positive can only turn from yes to no, so the share of either class at k
+    Whether a sequence is still all positive can only turn from yes to no, so the share of either class at k
     is fixed by where the first non-positive number stands. That place is drawn: in half of the sequences
-    there is none, in the others log(place) is uniform, so every k has seen many of both classes. Each
+    there is none, in the others log(place) is uniform, so every k sees many of both classes. Each
     prediction weighs 1 / (2 P(class at k)), and so the classes are exactly balanced at every k by
     construction. After the first, half of the sequences have no other non-positive number (the hard case:
-    nothing but that one number tells), half have them at random.
+    only that one number tells), half have them at random.
+
+    Parameters
+    ----------
+    name : str
+        every or some.
+    sign : float
+        1 for `every`; -1 for `some`, which is `every` with numbers and answers negated.
     """
 
-    name = "every"
     metric = "accuracy"
-    sign = 1.0
+
+    def __init__(self, name: str, sign: float):
+        self.name = name
+        self.sign = sign
 
     def sample(self, generator, sequences, length, shift):
         length = shift.length or length
@@ -139,7 +156,7 @@ class Quantifier(Task):
         size = np.abs(generator.standard_normal((sequences, length))) * shift.input_scale
         deviant = None
         if shift.deviant is not None:
-            # Of a number that changes no label: what is tested is whether the others are still seen.
+            # A number that changes no answer: the test is whether the others are still seen.
             deviant = np.where(negative, -1.0, generator.random((sequences, length))).argmax(axis=1)
             if not shift.control:
                 size[np.arange(sequences), deviant] = shift.deviant
@@ -151,9 +168,6 @@ class Quantifier(Task):
         targets = intact if self.sign > 0 else 1 - intact
         return Sample(values.astype(np.float32), targets, weights.astype(np.float32), deviant)
 
-    def at_predictions(self, outputs):
-        return outputs
-
     def loss(self, predictions, targets, weights):
         return nn.functional.binary_cross_entropy_with_logits(predictions, targets, weight=weights)
 
@@ -163,17 +177,6 @@ class Quantifier(Task):
 
     def groups(self, sample):
         return [sample.targets > 0.5, sample.targets < 0.5]
-
-
-class Every(Quantifier):
-    """Whether every number so far is positive."""
-
-
-class Some(Quantifier):
-    """Whether some number so far is positive: the mirror image of `every`, numbers and answers negated."""
-
-    name = "some"
-    sign = -1.0
 
 
 class LinearFunction(Task):
@@ -190,16 +193,12 @@ class LinearFunction(Task):
         x = generator.standard_normal((sequences, length)) * shift.input_scale
         deviant = None
         if shift.deviant is not None:
-            place = generator.integers(0, length - 1, sequences)
+            deviant = generator.integers(0, length - 1, sequences)
             if not shift.control:
-                x[np.arange(sequences), place] = shift.deviant
-            deviant = place
+                x[np.arange(sequences), deviant] = shift.deviant
         y = a * x + b
         values = np.stack([x, y], axis=2).reshape(sequences, 2 * length)[:, :-1]
         return Sample(values.astype(np.float32), y.astype(np.float32), np.ones_like(y, dtype=np.float32), deviant)
-
-    def at_predictions(self, outputs):
-        return outputs[:, ::2]
 
     def loss(self, predictions, targets, weights):
         return nn.functional.mse_loss(predictions, targets)
@@ -215,11 +214,13 @@ class LinearFunction(Task):
         return shift.coefficient_scale**2 * (shift.input_scale**2 + 1)
 
 
-_TASKS: dict[str, type[Task]] = {task.name: task for task in (Every, Some, LinearFunction)}
+TASKS: dict[str, Task] = {
+    task.name: task for task in (Quantifier("every", 1.0), Quantifier("some", -1.0), LinearFunction())
+}
 
 
 def task_named(name: str) -> Task:
     """The task called `name`; ConfigError names the known ones."""
-    if name not in _TASKS:
-        raise ConfigError(f"unknown task '{name}'", remedy=nearest(name, _TASKS))
-    return _TASKS[name]()
+    if name not in TASKS:
+        raise ConfigError(f"unknown task '{name}'", remedy=nearest(name, TASKS))
+    return TASKS[name]

@@ -181,7 +181,7 @@ def test_a_figure_has_a_map_for_each_head_and_shows_tokens_as_they_are():
     maps = [axes for axes in figure.axes if axes.images]
     assert len(maps) == 5 and [a.get_title() for a in maps] == ["head 1", "head 2", "head 3", "", ""]
     labels = [label.get_text() for label in maps[0].get_yticklabels()]
-    assert labels[:2] == ["<s>", "$x_{"] and labels[2] == "a" * 13 + "…"
+    assert labels[:2] == ["<s>", r"\$x_{"] and labels[2] == "a" * 13 + "…"
     figure.canvas.draw()
 
 

@@ -165,7 +165,7 @@ def test_more_keys_than_cosformer_measures_are_refused():
 def test_the_figure_has_a_line_for_each_distinct_curve():
     result = saturation({"$x_{": SSAConfig(n=3.0), "same": SSAConfig(n=3.0), "other": SSAConfig(n=2.0)})
     figure = draw_saturation(result)
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["$x_{, same", "other"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [r"\$x_{, same", "other"]
     for axes, condition in zip(figure.axes, ("lead", "magnification"), strict=True):
         curves = [c for c in result.curves if c.condition == condition and c.scoring != "same"]
         assert [list(line.get_ydata()) for line in axes.lines] == [list(c.mass) for c in curves]

@@ -10,8 +10,8 @@ import torch
 
 from babyssa.errors import DataError, ModelError, OutputExistsError
 from babyssa.synthetic import Shift, Shifts, load_run, measure_shifts, train_synthetic, write_shifts
-from babyssa.synthetic.shift_report import summary
-from babyssa.synthetic.shifts import CONTROL, IN_DISTRIBUTION, deviant_weights, weights_of
+from babyssa.synthetic.shifts import deviant_weights, weights_of
+from babyssa.synthetic.tasks import CONTROL, IN_DISTRIBUTION
 from babyssa.training.config import Optimisation
 
 SMALL = Shifts(scales=(3.0, 30.0), lengths=(12,), sequences=60)
@@ -79,7 +79,7 @@ def test_intervals_over_seeds_are_those_of_student(results):
 def test_the_deviant_weight_is_what_attention_gives_it(runs):
     run = load_run(runs[2])
     sample = run.task.sample(np.random.default_rng(0), 8, 6, Shift(deviant=70.0))
-    maps = weights_of(run.model, torch.from_numpy(sample.values))
+    maps = weights_of(run.model, sample)
     weights = [
         maps[1][row, 0, query, place] for row, place in enumerate(sample.deviant) for query in range(place + 1, 6)
     ]
@@ -97,7 +97,7 @@ def test_the_files_and_the_verdict(results, tmp_path):
     written = write_shifts(results, tmp_path)
     assert {path.name for path in written} >= {"runs.csv", "models.csv", "shifts.md", "every-scale.png"}
     assert (tmp_path / "linear-length.png").read_bytes().startswith(b"\x89PNG")
-    text = summary(results)
+    text = results.to_markdown()
     assert "linear: one pair of seeds, so their variance is unknown" in text
     assert "ssa against softmax, paired by seed" in text
     assert len(pd.read_csv(tmp_path / "runs.csv")) == len(results.runs)
@@ -107,8 +107,10 @@ def test_the_files_and_the_verdict(results, tmp_path):
 
 
 def test_overwriting_leaves_no_figure_of_other_results(results, tmp_path):
-    write_shifts(results, tmp_path)
-    less = dataclasses.replace(results, maps={})
+    maps = {key: shown for key, shown in results.maps.items() if key[0] == "every"}
+    every = dataclasses.replace(results, runs=results.runs[results.runs.task == "every"], maps=maps)
+    write_shifts(every, tmp_path)
+    less = dataclasses.replace(every, maps={})
     with pytest.raises(OutputExistsError):
         write_shifts(less, tmp_path)
     assert list(tmp_path.glob("every-map-*.png"))
@@ -116,11 +118,23 @@ def test_overwriting_leaves_no_figure_of_other_results(results, tmp_path):
     assert not list(tmp_path.glob("*-map-*.png")) and (tmp_path / "every-scale.png").exists()
 
 
+@pytest.mark.parametrize("width", [80, 200])
+def test_results_show_themselves_within_the_terminal(results, width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = str(results).splitlines()
+    assert max(map(len, lines)) <= width
+    softmax = results.models.query("task == 'every' and model == 'softmax' and shift == 'inputs x 30'").iloc[0]
+    shown = f"{100 * softmax.value:.1f} [{100 * softmax.low:.1f}, {100 * softmax.high:.1f}]"
+    assert any(line.startswith("inputs x 30") and shown in line for line in lines)
+    assert results.to_frame() is results.models
+    assert shown in results._repr_html_() and shown in results.to_markdown()
+
+
 def test_a_pair_of_seeds_is_no_interval(runs):
     results = measure_shifts([runs[0], runs[2], runs[3]], dataclasses.replace(SMALL, scales=(3.0,), lengths=()))
     ssa = results.models.query("model == 'ssa' and shift == 'inputs x 3'").iloc[0]
     assert (ssa.seeds, ssa.pairs) == (2, 1) and ssa.low < ssa.high and np.isnan(ssa.difference_low)
-    assert "ssa: one pair of seeds" in summary(results)
+    assert "ssa: one pair of seeds" in results.to_markdown()
 
 
 @pytest.mark.parametrize(
@@ -152,7 +166,7 @@ def test_a_difference_is_established_only_where_the_interval_says_so(results):
     models.loc[shifted, ["difference", "difference_low", "difference_high"]] = [0.2, 0.1, 0.3]
     others = (models.model == "ssa") & ~shifted
     models.loc[others, ["difference", "difference_low", "difference_high"]] = [0.2, -0.1, 0.5]
-    text = summary(dataclasses.replace(results, models=models))
+    text = dataclasses.replace(results, models=models).to_markdown()
     assert "better under inputs x 3, worse under none, no difference established under the other 3" in text
 
 
