@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,24 +15,33 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from babyssa.console import say
 from babyssa.corpus.lines import read_lines
 from babyssa.errors import ConfigError, DataError, nearest, quoted
 from babyssa.files import read_yaml, resource
 from babyssa.language.pairs import MANIFEST, MinimalPair
 
-ORDERS = ("bad-first", "good-first")
+PAIR_ORDERS = ("bad-first", "good-first")
 PACKAGED = "packaged"
 
+PAIR_COLUMNS = (
+    ("good", "bad"),
+    ("sentence_good", "sentence_bad"),  # BLiMP, its supplement, and what follows their format
+    ("good_sentence", "bad_sentence"),  # TurBLiMP, JBLiMP
+    ("sen", "wrong_sen"),  # MultiBLiMP
+    ("acceptable_sent", "unacceptable_sent"),  # XCOMPS
+    ("grammatical", "ungrammatical"),
+)
+"""Columns of tables, or keys of JSON lines, that are known to hold the good and the bad member of a pair."""
+
+_TABLE_COLUMNS, _BLIMP_KEYS = PAIR_COLUMNS[:2]
+_NAME_COLUMNS = {"paradigm": ("paradigm", "UID"), "phenomenon": ("phenomenon", "linguistics_term")}
+_ROLES = ("good", "bad", *_NAME_COLUMNS)
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_DELIMITER_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _SUFFIXES = (".txt", ".jsonl", *_DELIMITERS)
-_ROLES = ("good", "bad", "paradigm", "phenomenon")
-_TABLE_COLUMNS = {role: role for role in _ROLES}
-_BLIMP_KEYS = {
-    "good": "sentence_good",
-    "bad": "sentence_bad",
-    "paradigm": "UID",
-    "phenomenon": "linguistics_term",
-}
+# A line number and what stands there, by column, key, or role.
+_Row = tuple[int, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -90,22 +98,39 @@ class Suite:
         )
 
 
-def load_suite(path: str | Path, order: str | None = None, columns: Mapping[str, str] | None = None) -> Suite:
+def load_suite(
+    path: str | Path,
+    order: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    *,
+    delimiter: str | None = None,
+    strict: bool = False,
+) -> Suite:
     """Read a suite of minimal pairs.
+
+    What was found and not stated (columns, a delimiter), what was skipped (empty lines) and pairs of identical
+    members are said on stderr.
 
     Parameters
     ----------
     path : str or Path
         The word ``packaged``; a file ``.txt`` (Zorro: the two members of a pair on consecutive lines),
         ``.jsonl`` (BLiMP), ``.csv`` or ``.tsv``; a folder of such files; or a folder with a ``manifest.yaml``
-        (``name``, ``order``, ``columns``, ``paradigms``: a list of ``name``, ``phenomenon``, ``file``).
+        (``name``, ``order``, ``columns``, ``delimiter``, ``paradigms``: a list of ``name``, ``phenomenon``,
+        ``file``).
     order : {"bad-first", "good-first"}, optional
         Which member of a pair comes first in ``.txt`` files. Nothing guesses it: it must be given here or in
         the manifest if there are such files.
     columns : mapping, optional
         Names of the columns (CSV, TSV) or keys (JSON lines) that hold ``good``, ``bad``, ``paradigm`` and
-        ``phenomenon``, where they differ from the default: the same words in tables, and BLiMP's
-        ``sentence_good``, ``sentence_bad``, ``UID`` and ``linguistics_term`` in JSON lines.
+        ``phenomenon``, where they are none of those known (:data:`PAIR_COLUMNS`; ``paradigm`` or ``UID``;
+        ``phenomenon`` or ``linguistics_term``). Without a paradigm, a file is one, called as the file, or as
+        many as it names phenomena.
+    delimiter : str, optional
+        What separates the columns of a table. If not given: the comma of ``.csv`` or the tab of ``.tsv``, or
+        whichever of comma, semicolon, tab and bar makes known columns of the header.
+    strict : bool
+        Refuse pairs whose members are identical, which otherwise count as ties.
 
     Returns
     -------
@@ -119,15 +144,16 @@ def load_suite(path: str | Path, order: str | None = None, columns: Mapping[str,
     DataError
         If a file or folder cannot be read as what it should be; names file and line.
     """
-    if order is not None and order not in ORDERS:
-        raise ConfigError(f"unknown order '{order}'", remedy=nearest(order, ORDERS))
+    if order is not None and order not in PAIR_ORDERS:
+        raise ConfigError(f"unknown order '{order}'", remedy=nearest(order, PAIR_ORDERS))
     columns = dict(columns or {})
     for role in columns:
         if role not in _ROLES:
             raise ConfigError(f"unknown column role '{role}'", remedy=nearest(role, _ROLES))
+    delimiter = _delimiter(delimiter)
     root = resource("probes", "suite") if str(path) == PACKAGED else Path(path)
     if (root / MANIFEST).is_file():
-        return _load_manifest(root / MANIFEST, order, columns)
+        return _checked(_load_manifest(root / MANIFEST, order, columns, delimiter), strict)
     if root.is_dir():
         files = sorted(p for p in root.iterdir() if p.suffix in _SUFFIXES and not p.name.startswith("."))
         if not files:
@@ -142,8 +168,9 @@ def load_suite(path: str | Path, order: str | None = None, columns: Mapping[str,
         raise DataError(
             "no such file or folder", path=root, remedy=f"pass a suite's file or folder, or the word '{PACKAGED}'"
         )
-    paradigms = [paradigm for file in files for paradigm in _load_file(file, order, columns)]
-    return Suite(root.resolve().stem if root.is_file() else root.resolve().name, _with_unique_names(paradigms))
+    paradigms = [paradigm for file in files for paradigm in _load_file(file, order, columns, delimiter)]
+    name = root.resolve().stem if root.is_file() else root.resolve().name
+    return _checked(Suite(name, _with_unique_names(paradigms)), strict)
 
 
 def phenomenon_of(name: str) -> str:
@@ -155,7 +182,43 @@ def phenomenon_of(name: str) -> str:
     return name.rpartition("-")[0] or name
 
 
-def _load_manifest(path: Path, order: str | None, columns: dict[str, str]) -> Suite:
+def _delimiter(given: str | None) -> str | None:
+    names = {name: sign for sign, name in _DELIMITER_NAMES.items()} | {"\\t": "\t"}
+    sign = names.get(given, given)
+    if sign is not None and (len(sign) != 1 or sign in '"\r\n'):
+        raise ConfigError(f"delimiter is '{given}'", remedy=f"it is one character, or {', '.join(names)}")
+    return sign
+
+
+def _checked(suite: Suite, strict: bool) -> Suite:
+    """The suite; says once which pairs are identical, or refuses them."""
+    identical = [
+        (paradigm.path, [pair.line for pair in paradigm.pairs if pair.good == pair.bad])
+        for paradigm in suite.paradigms
+    ]
+    identical = [(path, lines) for path, lines in identical if lines]
+    if not identical:
+        return suite
+    if strict:
+        pair = next(pair for found in suite.paradigms for pair in found.pairs if pair.good == pair.bad)
+        raise DataError(
+            f"the two members of the pair are identical: {quoted(pair.good)}",
+            path=identical[0][0],
+            line=pair.line,
+            remedy="correct it, or leave out --strict, and it counts as a tie",
+        )
+    places = ", ".join(f"{path}:{','.join(map(str, lines))}" for path, lines in identical)
+    count = sum(len(lines) for _, lines in identical)
+    what = (
+        f"{count} pairs of identical members count as ties"
+        if count > 1
+        else ("1 pair of identical members counts as a tie")
+    )
+    say(f"warning: {what}: {places}")
+    return suite
+
+
+def _load_manifest(path: Path, order: str | None, columns: dict[str, str], delimiter: str | None) -> Suite:
     manifest = read_yaml(path).values
     entries = manifest.get("paradigms")
     if not isinstance(entries, list) or not entries:
@@ -169,14 +232,19 @@ def _load_manifest(path: Path, order: str | None, columns: dict[str, str]) -> Su
                 f"paradigm {number} of the manifest has no file", path=path, remedy="give it 'file: NAME'"
             )
         own = entry.get("order", stated)
-        if own is not None and own not in ORDERS:
-            raise DataError(f"unknown order '{own}' in the manifest", path=path, remedy=nearest(str(own), ORDERS))
+        if own is not None and own not in PAIR_ORDERS:
+            raise DataError(
+                f"unknown order '{own}' in the manifest", path=path, remedy=nearest(str(own), PAIR_ORDERS)
+            )
         if order is not None and own is not None and order != own:
             raise ConfigError(
                 f"order '{order}' contradicts '{own}' in the manifest", path=path, remedy="leave --order out"
             )
         found = _load_file(
-            path.parent / entry["file"], own or order, {**columns, **_mapping(entry, "columns", path)}
+            path.parent / entry["file"],
+            own or order,
+            {**columns, **_mapping(entry, "columns", path)},
+            delimiter or _delimiter(entry.get("delimiter", manifest.get("delimiter"))),
         )
         if "name" in entry or "phenomenon" in entry:
             if len(found) != 1:
@@ -210,76 +278,157 @@ def _with_unique_names(paradigms: list[Paradigm]) -> tuple[Paradigm, ...]:
     return tuple(paradigms)
 
 
-def _load_file(path: Path, order: str | None, columns: dict[str, str]) -> list[Paradigm]:
+def _load_file(path: Path, order: str | None, columns: dict[str, str], delimiter: str | None) -> list[Paradigm]:
     """The paradigms of one file: one, unless its rows name several."""
     if path.suffix not in _SUFFIXES:
         raise DataError(f"cannot read '{path.suffix}' files", path=path, remedy=f"use {', '.join(_SUFFIXES)}")
-    text = read_text(path)
+    lines = list(read_lines(path))
     if path.suffix == ".txt":
-        rows = _text_rows(path, text, order)
+        rows = _text_rows(path, lines, order)
+        chosen = {"good": "good", "bad": "bad"}
     elif path.suffix == ".jsonl":
-        rows = _json_rows(path, text, {**_BLIMP_KEYS, **columns}, set(columns))
+        rows = _json_rows(path, lines)
+        chosen = {}
+        if rows:
+            line, first = rows[0]
+            chosen = _choose_columns(path, line, list(first), columns, _BLIMP_KEYS, "key")
+            if (chosen["good"], chosen["bad"]) != _BLIMP_KEYS:
+                _say_choice(path, chosen, columns)
     else:
-        rows = _table_rows(path, text, _DELIMITERS[path.suffix], {**_TABLE_COLUMNS, **columns}, set(columns))
-    pairs: dict[str, list[MinimalPair]] = {}
-    phenomena: dict[str, str] = {}
-    for line, row in rows:
-        good, bad = row["good"], row["bad"]
-        if not good.strip() or not bad.strip():
+        rows, chosen = _table_rows(path, lines, columns, delimiter)
+    pairs: dict[str | None, list[MinimalPair]] = {}
+    phenomena: dict[str | None, dict[str, None]] = {}
+    for line, record in rows:
+        row = {role: _text_of(record, column, role, path, line) for role, column in chosen.items()}
+        if not row["good"].strip() or not row["bad"].strip():
             raise DataError("empty member of a pair", path=path, line=line)
-        if good == bad:
-            raise DataError(f"the two members of the pair are identical: {quoted(good)}", path=path, line=line)
-        name = row.get("paradigm") or path.stem
-        phenomenon = row.get("phenomenon") or phenomenon_of(name)
-        if phenomena.setdefault(name, phenomenon) != phenomenon:
+        name, phenomenon = row.get("paradigm"), row.get("phenomenon")
+        of_name = phenomena.setdefault(name, {})
+        of_name[phenomenon or phenomenon_of(name or path.stem)] = None
+        if name and len(of_name) > 1:
+            first, second = of_name
             raise DataError(
-                f"paradigm '{name}' belongs to '{phenomena[name]}' above and to '{phenomenon}' here",
-                path=path,
-                line=line,
+                f"paradigm '{name}' belongs to '{first}' above and to '{second}' here", path=path, line=line
             )
-        pairs.setdefault(name, []).append(MinimalPair(good, bad, line))
+        pairs.setdefault((name, phenomenon), []).append(MinimalPair(row["good"], row["bad"], line))
     if not pairs:
         raise DataError("no pairs", path=path)
-    return [Paradigm(name, phenomena[name], tuple(found), path) for name, found in pairs.items()]
+    return [
+        Paradigm(
+            name or (phenomenon if phenomenon and len(phenomena[name]) > 1 else path.stem),
+            phenomenon or phenomenon_of(name or path.stem),
+            tuple(found),
+            path,
+        )
+        for (name, phenomenon), found in pairs.items()
+    ]
 
 
-def _lines_of(text: str) -> list[str]:
-    """The lines of a text, ended by ``\\n`` or ``\\r\\n``."""
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
-    return lines[:-1] if lines[-1] == "" else lines
+def _choose_columns(
+    path: Path, line: int, found: list[str], columns: dict[str, str], usual: tuple[str, str], what: str
+) -> dict[str, str]:
+    """Which of the columns `found` holds what: as `columns` says, else by the names that are known.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, or several known pairs of columns are found and not the `usual` one.
+    """
+    for column in columns.values():
+        if column not in found:
+            raise DataError(f"no {what} '{column}'", path=path, line=line, remedy=nearest(column, found))
+    candidates = [(columns.get("good", good), columns.get("bad", bad)) for good, bad in (usual, *PAIR_COLUMNS)]
+    known = [pair for pair in dict.fromkeys(candidates) if set(pair) <= set(found)]
+    if not known:
+        half = [pair for pair in candidates if not set(pair).isdisjoint(found)]
+        missing = next(name for name in (half or candidates)[0] if name not in found)
+        raise DataError(
+            f"no {what} '{missing}'",
+            path=path,
+            line=line,
+            remedy=f"{nearest(missing, found)}; --columns good=NAME bad=NAME names others",
+        )
+    if len(known) > 1 and known[0] != usual:
+        several = " and ".join(map(str, known))
+        raise DataError(
+            f"several pairs of {what}s: {several}", path=path, line=line, remedy="choose with --columns"
+        )
+    chosen = dict(zip(("good", "bad"), known[0], strict=True))
+    for role, names in _NAME_COLUMNS.items():
+        named = [columns[role]] if role in columns else [name for name in names if name in found]
+        if named:
+            chosen[role] = named[0]
+    return chosen
 
 
-def _text_rows(path: Path, text: str, order: str | None) -> Iterator[tuple[int, dict[str, str]]]:
+def _say_choice(path: Path, chosen: dict[str, str], columns: dict[str, str], delimiter: str | None = None) -> None:
+    names = ", ".join(f"{role} is '{name}'" for role, name in chosen.items() if columns.get(role) != name)
+    parts = [names] if names else []
+    if delimiter is not None:
+        parts.append(f"columns separated by {_DELIMITER_NAMES.get(delimiter, delimiter)}")
+    if parts:
+        say(f"{path}: {', '.join(parts)}")
+
+
+def _text_of(record: dict[str, Any], column: str, role: str, path: Path, line: int) -> str | None:
+    """What stands in a column; of a paradigm or phenomenon, None if nothing does."""
+    value = record.get(column)
+    if role in _NAME_COLUMNS:
+        return None if value is None or value == "" else str(value)
+    if column not in record:
+        raise DataError(f"no key '{column}'", path=path, line=line, remedy=nearest(column, record))
+    if not isinstance(value, str):
+        raise DataError(f"'{column}' is not a string", path=path, line=line)
+    return value
+
+
+def _say_skipped(path: Path, lines: list[int]) -> None:
+    if lines:
+        say(f"{path}: skipped {len(lines)} empty line{'s' * (len(lines) > 1)} (the first is line {lines[0]})")
+
+
+def _text_rows(path: Path, lines: list[str], order: str | None) -> list[_Row]:
     if order is None:
         raise ConfigError(
             "the order of the lines in a pair is not stated",
             path=path,
             remedy="pass --order bad-first (as Zorro is published) or --order good-first",
         )
-    lines = _lines_of(text)
-    for number, line in enumerate(lines, start=1):
+    rows: list[_Row] = []
+    empty: list[int] = []
+    first: str | None = None
+    for number, line in enumerate((line.rstrip("\r\n") for line in lines), start=1):
         if not line.strip():
-            raise DataError("empty line", path=path, line=number, remedy="a pair is two consecutive lines")
-    if len(lines) % 2:
+            # Between pairs it separates; inside one, a member is missing, or which lines belong together is open.
+            if first is not None:
+                raise DataError(
+                    "empty line inside a pair", path=path, line=number, remedy="a pair is two consecutive lines"
+                )
+            empty.append(number)
+        elif first is None:
+            first = line
+        else:
+            bad, good = (first, line) if order == "bad-first" else (line, first)
+            rows.append((number - 1, {"good": good, "bad": bad}))
+            first = None
+    if first is not None:
         raise DataError(
-            f"odd number of lines ({len(lines)})",
+            f"odd number of lines ({len(lines) - len(empty)})",
             path=path,
             line=len(lines),
             remedy="a pair is two consecutive lines",
         )
-    for index in range(0, len(lines), 2):
-        first, second = lines[index], lines[index + 1]
-        bad, good = (first, second) if order == "bad-first" else (second, first)
-        yield index + 1, {"good": good, "bad": bad}
+    _say_skipped(path, empty)
+    return rows
 
 
-def _json_rows(
-    path: Path, text: str, keys: dict[str, str], required: set[str]
-) -> Iterator[tuple[int, dict[str, str]]]:
-    lines = _lines_of(text)
+def _json_rows(path: Path, lines: list[str]) -> list[_Row]:
+    rows: list[_Row] = []
+    empty: list[int] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
-            raise DataError("empty line", path=path, line=number, remedy="delete it")
+            empty.append(number)
+            continue
         try:
             record = json.loads(line)
         except json.JSONDecodeError as error:
@@ -288,50 +437,64 @@ def _json_rows(
             raise DataError("broken JSON: nested too deeply", path=path, line=number) from None
         if not isinstance(record, dict):
             raise DataError("not a JSON object", path=path, line=number)
-        row = {}
-        for role, key in keys.items():
-            if key in record:
-                if not isinstance(record[key], str):
-                    raise DataError(f"'{key}' is not a string", path=path, line=number)
-                row[role] = record[key]
-            elif role in {"good", "bad"} | required:
-                raise DataError(f"no key '{key}'", path=path, line=number, remedy=nearest(key, record))
-        yield number, row
+        rows.append((number, record))
+    _say_skipped(path, empty)
+    return rows
 
 
 def _table_rows(
-    path: Path, text: str, delimiter: str, columns: dict[str, str], required: set[str]
-) -> Iterator[tuple[int, dict[str, str]]]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    path: Path, lines: list[str], columns: dict[str, str], delimiter: str | None
+) -> tuple[list[_Row], dict[str, str]]:
+    """The rows of a table, and which column holds what."""
+    usual = _DELIMITERS[path.suffix]
+    candidates = [delimiter] if delimiter else [usual, *(sign for sign in _DELIMITER_NAMES if sign != usual)]
+    first_error = None
+    for sign in candidates:
+        try:
+            table = _fields(path, lines, sign)
+            header_line, header = next(table, (1, []))
+            chosen = _choose_columns(path, header_line, header, columns, _TABLE_COLUMNS, "column")
+            break
+        except DataError as error:
+            first_error = first_error or error
+    else:
+        raise first_error
+    try:
+        rows = _records(path, header, table)
+    except DataError:
+        if sign != "\t":
+            raise
+        # Quotation marks that do not pair are text: a table of this kind is written without quoting.
+        table = _fields(path, lines, sign, quoting=csv.QUOTE_NONE)
+        rows = _records(path, next(table)[1], table)
+    if sign != usual or (chosen["good"], chosen["bad"]) != _TABLE_COLUMNS:
+        _say_choice(path, chosen, columns, sign if sign != usual and not delimiter else None)
+    return rows, chosen
+
+
+def _fields(
+    path: Path, lines: list[str], delimiter: str, quoting: int = csv.QUOTE_MINIMAL
+) -> Iterator[tuple[int, list[str]]]:
+    """The fields of each row of a table, the header first, with the line that each begins on."""
+    reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
     start = 1
-    header: list[str] | None = None
     try:
         for fields in reader:
-            line, start = start, reader.line_num + 1
-            if header is None:
-                header = fields
-                for role, column in columns.items():
-                    if role in {"good", "bad"} | required and column not in header:
-                        raise DataError(
-                            f"no column '{column}'", path=path, line=line, remedy=nearest(column, header)
-                        )
-                continue
-            if not fields:
-                raise DataError("empty line", path=path, line=line, remedy="delete it")
-            if len(fields) != len(header):
-                raise DataError(f"{len(fields)} fields under {len(header)} columns", path=path, line=line)
-            record = dict(zip(header, fields, strict=True))
-            yield line, {role: record[column] for role, column in columns.items() if column in record}
+            yield start, fields
+            start = reader.line_num + 1
     except csv.Error as error:
         raise DataError(f"broken row: {error}", path=path, line=reader.line_num) from None
 
 
-def read_text(path: Path) -> str:
-    """The text of a UTF-8 file, without byte-order mark.
-
-    Raises
-    ------
-    DataError
-        If there is no such file, its bytes are not UTF-8, or a line is too long to be one (names the line).
-    """
-    return "".join(read_lines(path))
+def _records(path: Path, header: list[str], table: Iterator[tuple[int, list[str]]]) -> list[_Row]:
+    rows: list[_Row] = []
+    empty: list[int] = []
+    for line, fields in table:
+        if len(fields) < 2 and not "".join(fields).strip():
+            empty.append(line)
+        elif len(fields) != len(header):
+            raise DataError(f"{len(fields)} fields under {len(header)} columns", path=path, line=line)
+        else:
+            rows.append((line, dict(zip(header, fields, strict=True))))
+    _say_skipped(path, empty)
+    return rows

@@ -92,7 +92,7 @@ def test_a_suites_sentences_are_read_as_they_are_or_refused(folder, pairs, name)
         # Lines end at \n or \r\n, and a byte-order mark may begin the file.
         pairs = [tuple(re.sub("[\r\n\ufeff]", " ", text) for text in pair) for pair in pairs]
     write_suite(path, pairs)
-    valid = all(good.strip() and bad.strip() and good != bad for good, bad in pairs)
+    valid = all(good.strip() and bad.strip() for good, bad in pairs)
     try:
         suite = load_suite(path, "bad-first" if name == "a.txt" else None)
     except DataError as error:

@@ -54,7 +54,7 @@ def test_no_order_is_guessed(tmp_path):
         load_suite(path, "bad_first")
 
 
-@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 @pytest.mark.parametrize("last", [True, False])
 def test_line_ends_byte_order_mark_and_last_line_end_do_not_matter(tmp_path, ending, mark, last):
@@ -63,7 +63,7 @@ def test_line_ends_byte_order_mark_and_last_line_end_do_not_matter(tmp_path, end
     assert load_suite(path, "bad-first").paradigms[0].pairs == PAIRS
 
 
-def test_only_line_feeds_end_lines(tmp_path):
+def test_separators_of_unicode_do_not_end_lines(tmp_path):
     path = write(tmp_path, "a.txt", "one\u2028two\x85\x0b .\nthree\n")
     assert load_suite(path, "good-first").paradigms[0].pairs == (MinimalPair("one\u2028two\x85\x0b .", "three"),)
 
@@ -153,9 +153,9 @@ def test_a_broken_manifest_is_refused(tmp_path, content, message):
     ("name", "content", "message"),
     [
         ("a.txt", "one\ntwo\nthree\n", "a.txt:3: odd number of lines"),
-        ("a.txt", "one\n\ntwo\nthree\n", "a.txt:2: empty line"),
-        ("a.txt", "one\ntwo\n\n", "a.txt:3: empty line"),
-        ("a.txt", "one\ntwo\nsame\nsame\n", "a.txt:3: .*identical: 'same'"),
+        ("a.txt", "one\n\ntwo\nthree\n", "a.txt:2: empty line inside a pair"),
+        ("a.txt", "\none\ntwo\n\nthree\n", "a.txt:5: odd number of lines \\(3\\)"),
+        ("a.txt", "\n \n", "a.txt: no pairs"),
         ("a.txt", "", "a.txt: no pairs"),
         ("a.txt", b"one\ntwo\nthr\xffee\nfour\n", "a.txt:3: byte 0xff is not UTF-8"),
         ("a.jsonl", '{"sentence_good": "x", "sentence_bad": "y"}\n{"sent', "a.jsonl:2: broken JSON"),
@@ -167,12 +167,15 @@ def test_a_broken_manifest_is_refused(tmp_path, content, message):
         ("a.jsonl", '{"sentence_good": "x", "sentence_bad": 3}\n', "a.jsonl:1: 'sentence_bad' is not a string"),
         ("a.jsonl", '{"sentence_good": " ", "sentence_bad": "y"}\n', "a.jsonl:1: empty member"),
         ("a.jsonl", "[1]\n", "a.jsonl:1: not a JSON object"),
-        ("a.jsonl", "\n", "a.jsonl:1: empty line"),
+        ("a.jsonl", "\n", "a.jsonl: no pairs"),
+        ("a.jsonl", '{"good": "x", "bad": "y", "sen": "x", "wrong_sen": "y"}\n', "several pairs of keys"),
         ("a.csv", "good,wrong\nx,y\n", "a.csv:1: no column 'bad'"),
         ("a.csv", "good,bad\nx,y\nz\n", "a.csv:3: 1 fields under 2 columns"),
         ("a.csv", "good,bad\nx,y\nz,\n", "a.csv:3: empty member"),
         ("a.csv", 'good,bad\nx,"y\nz,w\n', "a.csv:3: broken row"),
-        ("a.csv", "good,bad\nx,y\n\nz,w\n", "a.csv:3: empty line"),
+        ("a.csv", "", "a.csv:1: no column 'good'"),
+        ("a.csv", "left,right\nx,y\n", "a.csv:1: no column 'good'.*--columns good=NAME"),
+        ("a.tsv", 'good\tbad\n"x\ty\nz\n', "a.tsv:3: 1 fields under 2 columns"),
         ("a.csv", "good,bad\n", "a.csv: no pairs"),
         (
             "a.csv",
@@ -189,7 +192,7 @@ def test_a_broken_file_is_refused_with_its_line(tmp_path, name, content, message
 
 
 def test_rows_over_several_lines_are_named_by_their_first(tmp_path):
-    path = write(tmp_path, "a.csv", 'good,bad\n"x\ny",z\na,a\n')
+    path = write(tmp_path, "a.csv", 'good,bad\n"x\ny",z\na,\n')
     with pytest.raises(DataError, match=r"a\.csv:4: "):
         load_suite(path)
 
@@ -256,3 +259,138 @@ def test_blimp_as_published(shared):
         ("principle_A_c_command", "binding", 1000),
         ("superlative_quantifiers_1", "quantifiers", 1000),
     }
+
+
+IDENTICAL = [{"sentence_good": g, "sentence_bad": b} for g, b in [("a .", "b ."), ("c .", "c ."), ("d .", "d .")]]
+
+
+@pytest.mark.parametrize("name", ["p.jsonl", "p.csv", "p.tsv", "p.txt"])
+def test_identical_pairs_are_read_with_one_warning_that_names_their_lines(tmp_path, capsys, name):
+    separator = {".jsonl": None, ".csv": ",", ".tsv": "\t", ".txt": "\n"}[name[1:]]
+    if separator is None:
+        content, lines = "\n".join(map(json.dumps, IDENTICAL)), "2,3"
+    else:
+        rows = [separator.join(record.values()) for record in IDENTICAL]
+        content = "\n".join(rows if separator == "\n" else [separator.join(["good", "bad"]), *rows])
+        lines = "3,5" if separator == "\n" else "3,4"
+    path = write(tmp_path, name, content + "\n")
+    suite = load_suite(path, "good-first")
+    assert [(pair.good, pair.bad) for pair in suite.paradigms[0].pairs] == [tuple(r.values()) for r in IDENTICAL]
+    assert capsys.readouterr().err == (f"warning: 2 pairs of identical members count as ties: {path}:{lines}\n")
+    with pytest.raises(DataError, match=rf"{name}:{lines[0]}: .*identical: 'c \.'.*--strict"):
+        load_suite(path, "good-first", strict=True)
+
+
+def test_one_warning_names_the_identical_pairs_of_all_files(tmp_path, capsys):
+    for name in ("p.jsonl", "q.jsonl"):
+        write(tmp_path, name, "\n".join(map(json.dumps, IDENTICAL)) + "\n")
+    load_suite(tmp_path)
+    assert capsys.readouterr().err == (
+        "warning: 4 pairs of identical members count as ties: "
+        f"{tmp_path / 'p.jsonl'}:2,3, {tmp_path / 'q.jsonl'}:2,3\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("multiblimp.tsv", "sen\twrong_sen\tn\ngood one\tbad one\t3\n", "good is 'sen', bad is 'wrong_sen'"),
+        (
+            "binding.csv",
+            "good_sentence;bad_sentence;phenomenon\ngood one;bad one;binding\n",
+            "good is 'good_sentence', bad is 'bad_sentence', phenomenon is 'phenomenon', "
+            "columns separated by semicolon",
+        ),
+        ("turblimp.csv", 'good_sentence,bad_sentence\n"good one","bad one"\n', "good is 'good_sentence'"),
+        (
+            "xcomps.csv",
+            "item,acceptable_sent,unacceptable_sent\n1,good one,bad one\n",
+            "good is 'acceptable_sent'",
+        ),
+        ("xcomps.jsonl", '{"acceptable_sent": "good one", "unacceptable_sent": "bad one"}\n', "'acceptable_sent'"),
+        (
+            "jblimp.jsonl",
+            '{"good_sentence": "good one", "bad_sentence": "bad one", "paradigm": "p", "ID": 1}\n',
+            "good is 'good_sentence', bad is 'bad_sentence', paradigm is 'paradigm'",
+        ),
+        ("plain.tsv", "sentence_good,sentence_bad\ngood one,bad one\n", "columns separated by comma"),
+    ],
+)
+def test_published_suites_are_read_as_they_are_and_what_was_chosen_is_said(tmp_path, capsys, name, content, said):
+    path = write(tmp_path, name, content)
+    (paradigm,) = load_suite(path).paradigms
+    assert [(pair.good, pair.bad) for pair in paradigm.pairs] == [("good one", "bad one")]
+    assert paradigm.name == ("p" if name == "jblimp.jsonl" else path.stem)
+    assert paradigm.phenomenon in (paradigm.name, "binding")
+    message = capsys.readouterr().err
+    assert message.startswith(f"{path}: ") and said in message and message.count("\n") == 1
+
+
+def test_nothing_is_said_of_what_is_usual(tmp_path, capsys):
+    write(tmp_path, "supplement.jsonl", '{"sentence_good": "x", "sentence_bad": "y"}\n')
+    write(tmp_path, "a.csv", "good,bad\nx,y\n")
+    assert [p.name for p in load_suite(tmp_path).paradigms] == ["a", "supplement"]
+    assert capsys.readouterr().err == ""
+
+
+def test_a_file_without_paradigms_has_one_for_each_phenomenon_that_it_names(tmp_path):
+    path = write(tmp_path, "data.tsv", "sen\twrong_sen\tphenomenon\na\tb\tSV-#\nc\td\tSV-P\ne\tf\tSV-#\n")
+    assert load_suite(path).paradigms == (
+        Paradigm("SV-#", "SV-#", (MinimalPair("a", "b"), MinimalPair("e", "f"))),
+        Paradigm("SV-P", "SV-P", (MinimalPair("c", "d"),)),
+    )
+
+
+@pytest.mark.parametrize("given", ["semicolon", ";"])
+def test_a_delimiter_may_be_given(tmp_path, given):
+    path = write(tmp_path, "a.csv", "good;bad\nyes, a;no, b\n")
+    assert load_suite(path, delimiter=given).paradigms[0].pairs == (MinimalPair("yes, a", "no, b"),)
+    with pytest.raises(DataError, match="no column 'good'"):
+        load_suite(path, delimiter="tab")
+    with pytest.raises(ConfigError, match="one character"):
+        load_suite(path, delimiter=";;")
+
+
+@pytest.mark.parametrize(
+    ("fields", "read"),
+    [
+        (('"Go," he said .', "x"), ('"Go," he said .', "x")),
+        (('"Go', "x"), ('"Go', "x")),
+        (('"Go" .', '"x"'), ('"Go" .', '"x"')),
+        (("5'10\"", "x"), ("5'10\"", "x")),
+        (('"a ""b"" c"', '"x"'), ('a "b" c', "x")),
+    ],
+)
+def test_tsv_is_quoted_only_where_the_quotes_balance(tmp_path, fields, read):
+    path = write(tmp_path, "a.tsv", "good\tbad\n" + "\t".join(fields) + "\nz\tw\n")
+    assert load_suite(path).paradigms[0].pairs == (MinimalPair(*read), MinimalPair("z", "w"))
+
+
+def test_quotes_on_several_lines_of_a_tsv_are_text(tmp_path):
+    path = write(tmp_path, "a.tsv", 'good\tbad\n"Go\tx\ny\tz\n"Stop\tw\n')
+    assert [pair.good for pair in load_suite(path).paradigms[0].pairs] == ['"Go', "y", '"Stop']
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "count"),
+    [
+        ("a.txt", "\nx\ny\n\n \nz\nw\n", 3),
+        (
+            "a.jsonl",
+            '{"sentence_good": "x", "sentence_bad": "y"}\n\n{"sentence_good": "z", "sentence_bad": "w"}\n',
+            1,
+        ),
+        ("a.csv", "good,bad\nx,y\n\nz,w\n  \n", 2),
+        ("a.tsv", "good\tbad\r\nx\ty\r\n\r\nz\tw\r\n", 1),
+    ],
+)
+def test_empty_lines_are_skipped_and_counted(tmp_path, capsys, name, content, count):
+    path = write(tmp_path, name, content)
+    assert load_suite(path, "good-first").paradigms[0].pairs == (MinimalPair("x", "y"), MinimalPair("z", "w"))
+    assert f"{path}: skipped {count} empty line" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["null", '""', "7"])
+def test_a_paradigm_may_be_missing_or_a_number(tmp_path, value):
+    path = write(tmp_path, "a.jsonl", f'{{"sentence_good": "x", "sentence_bad": "y", "UID": {value}}}\n')
+    assert load_suite(path).paradigms[0].name == ("7" if value == "7" else "a")
