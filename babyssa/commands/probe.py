@@ -21,6 +21,8 @@ def probe(
     paradigms: list[str] = (),
     limit: int | None = None,
     columns: list[str] = (),
+    delimiter: str | None = None,
+    strict: bool = False,
     variant: str | None = None,
     seed: int | None = None,
     batch_size: int | None = None,
@@ -52,6 +54,10 @@ def probe(
         only so many pairs of each paradigm, from the first
     columns
         columns or keys named otherwise, such as good=grammatical bad=ungrammatical
+    delimiter
+        what separates the columns of a table (default: found): one character, or comma, semicolon, tab, bar
+    strict
+        refuse pairs whose two sentences are identical, which otherwise count as ties
     variant
         name of the scoring function in comparisons (default: from the model folder's config.yaml)
     seed
@@ -75,7 +81,7 @@ def probe(
     from babyssa.probing.suites import load_suite
 
     check_overwrite(out, ["summary.json", "pairs.csv"], overwrite)
-    loaded = load_suite(suite, order, _pairs_of_words(columns))
+    loaded = load_suite(suite, order, _pairs_of_words(columns), delimiter=delimiter, strict=strict)
 
     from babyssa import probing
 
@@ -246,19 +252,16 @@ def _sentences_from_stdin() -> list[str]:
     import sys
 
     from babyssa.console import say
-    from babyssa.corpus.lines import decoded_lines
+    from babyssa.corpus.lines import decoded_lines, filled_lines
     from babyssa.errors import DataError
 
     if sys.stdin.isatty():
         say("reading sentences from standard input, one in a line; end with Ctrl-D")
     source = Path("standard input")
-    lines = [line.removesuffix("\n").removesuffix("\r") for line in decoded_lines(sys.stdin.buffer, source)]
-    if not lines:
+    sentences = [line for _, line in filled_lines(decoded_lines(sys.stdin.buffer, source), source)]
+    if not sentences:
         raise DataError("no sentences", path=source, remedy="pass them as arguments or one in a line")
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            raise DataError("empty line", path=source, line=number, remedy="delete it")
-    return lines
+    return sentences
 
 
 def _pairs_of_words(words: Iterable[str]) -> dict[str, str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import gzip
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from babyssa.console import say
 from babyssa.errors import DataError
 
 LINE_LIMIT = 1 << 20
@@ -65,6 +66,24 @@ def decoded_lines(stream: BinaryIO, path: Path, limit: int | None = None) -> Ite
                 remedy="unpack it, if you trust it",
             )
         yield decode(raw, path, number)
+
+
+def filled_lines(lines: Iterable[str], path: str | Path) -> Iterator[tuple[int, str]]:
+    """Yield the number and content, without its end, of each line that is not empty; say how many were."""
+    empty = []
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield number, line.rstrip("\r\n")
+        else:
+            empty.append(number)
+    say_skipped(empty, path)
+
+
+def say_skipped(empty: list[int], path: str | Path) -> None:
+    """Say how many lines, numbered `empty`, were skipped, if any."""
+    if empty:
+        lines = "lines" if len(empty) > 1 else "line"
+        say(f"{path}: skipped {len(empty):,} empty {lines} (the first is line {empty[0]})")
 
 
 def _raw_lines(stream: BinaryIO) -> Iterator[bytes]:

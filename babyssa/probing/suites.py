@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from babyssa.console import say
-from babyssa.corpus.lines import read_lines
+from babyssa.corpus.lines import filled_lines, read_lines, say_skipped
 from babyssa.errors import ConfigError, DataError, nearest, quoted
 from babyssa.files import read_yaml, resource
 from babyssa.language.pairs import MANIFEST, MinimalPair
@@ -382,11 +382,6 @@ def _text_of(record: dict[str, Any], column: str, role: str, path: Path, line: i
     return value
 
 
-def _say_skipped(path: Path, lines: list[int]) -> None:
-    if lines:
-        say(f"{path}: skipped {len(lines)} empty line{'s' * (len(lines) > 1)} (the first is line {lines[0]})")
-
-
 def _text_rows(path: Path, lines: list[str], order: str | None) -> list[_Row]:
     if order is None:
         raise ConfigError(
@@ -418,17 +413,13 @@ def _text_rows(path: Path, lines: list[str], order: str | None) -> list[_Row]:
             line=len(lines),
             remedy="a pair is two consecutive lines",
         )
-    _say_skipped(path, empty)
+    say_skipped(empty, path)
     return rows
 
 
 def _json_rows(path: Path, lines: list[str]) -> list[_Row]:
     rows: list[_Row] = []
-    empty: list[int] = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            empty.append(number)
-            continue
+    for number, line in filled_lines(lines, path):
         try:
             record = json.loads(line)
         except json.JSONDecodeError as error:
@@ -438,7 +429,6 @@ def _json_rows(path: Path, lines: list[str]) -> list[_Row]:
         if not isinstance(record, dict):
             raise DataError("not a JSON object", path=path, line=number)
         rows.append((number, record))
-    _say_skipped(path, empty)
     return rows
 
 
@@ -496,5 +486,5 @@ def _records(path: Path, header: list[str], table: Iterator[tuple[int, list[str]
             raise DataError(f"{len(fields)} fields under {len(header)} columns", path=path, line=line)
         else:
             rows.append((line, dict(zip(header, fields, strict=True))))
-    _say_skipped(path, empty)
+    say_skipped(empty, path)
     return rows

@@ -158,7 +158,9 @@ def test_words_that_mean_something_in_yaml_are_sentences_too(run_babyssa, masked
 
 def test_control_characters_in_a_suite_do_not_reach_the_terminal(run_babyssa, masked_folder, tmp_path):
     (tmp_path / "s.csv").write_text("good,bad\nx\x1b[31m,x\x1b[31m\n")
-    status, _, err = run_babyssa("probe", masked_folder, "--suite", tmp_path / "s.csv", "--out", tmp_path / "o")
+    status, _, err = run_babyssa(
+        "probe", masked_folder, "--suite", tmp_path / "s.csv", "--out", tmp_path / "o", "--strict"
+    )
     assert status == 1
     assert "identical" in err and "\x1b" not in err
 
@@ -170,11 +172,19 @@ def test_score_reads_sentences_from_standard_input(run_babyssa, masked_folder, s
     assert [s["text"] for s in json.loads(printed)["sentences"]] == ["the dog .", "é 🙂"]
 
 
+def test_score_skips_empty_lines_and_counts_them(run_babyssa, masked_folder, stdin):
+    stdin(b"the dog .\n\nthe cat .\r \r")
+    status, out, err = run_babyssa("score", masked_folder, "--json", "--device", "cpu")
+    assert status == 0
+    assert [s["text"] for s in json.loads(out)["sentences"]] == ["the dog .", "the cat ."]
+    assert "standard input: skipped 2 empty lines" in err
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"", "no sentences"),
-        (b"the dog\n\nthe cat\n", "standard input:2: empty line"),
+        (b"\n \n", "standard input: no sentences"),
         (b"the dog\nth\xff\n", "standard input:2: byte 0xff is not UTF-8"),
     ],
 )
@@ -197,3 +207,16 @@ def test_the_brute_force_script_agrees_with_probe(brute_force, masked_folder, su
     assert "4 sentences in 1 paradigms" in printed
     assert float(printed.split("difference: ")[1].split()[0]) < 1e-4
     assert "decided differently: 0" in printed
+
+
+def test_identical_members_are_a_tie_and_strict_refuses_them(run_babyssa, masked_folder, tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("good,bad\nthe dog .,the dogs .\nthe cat .,the cat .\n")
+    for options in ([], ["--limit", 2], ["--paradigms", "p"]):
+        out = tmp_path / f"out{len(options)}{options[:1]}"
+        status, _, err = run_babyssa("probe", masked_folder, "--suite", path, "--out", out, *options)
+        assert (status, err.count("warning")) == (0, 1) and f"{path}:3" in err
+        (paradigm,) = json.loads((out / "summary.json").read_text())["paradigms"]
+        assert paradigm["ties"] == 1 and paradigm["accuracy"] in (0.25, 0.75)
+    status, _, err = run_babyssa("probe", masked_folder, "--suite", path, "--out", tmp_path / "x", "--strict")
+    assert status == 1 and "p.csv:3: " in err and not (tmp_path / "x").exists()
