@@ -1,11 +1,11 @@
-"""How often the intervals of babyssa.comparison.statistics hold the truth, and how often a family of tests errs.
+"""How often the intervals of babyssa.comparison.statistics are right, and how often a family of tests errs.
 
-Simulates probe results in which the true accuracies are known. The chance that seed s of variant v gets pair i
-right is Phi(mu_v + u_sv + a_i + c_iv): pairs differ in difficulty (a, sd 0.8), pairs differ in how much a
-variant helps (c, sd 0.4), and u makes the accuracy of a seed vary with the standard deviation asked for. Half of
-the variance of u is shared by the variants of one seed, as it is when they share data order and initial values.
+Simulates probe results whose true accuracies are known. The chance that seed s of variant v gets pair i right is
+Phi(mu_v + u_sv + a_i + c_iv): pairs differ in difficulty (a, sd 0.8), pairs differ in how much a variant helps
+(c, sd 0.4), and u, independent between variants, makes the accuracy of a seed vary with the given standard
+deviation.
 
-    python benchmarks/coverage.py            # the figures of docs/statistics.md, about 15 minutes on one core
+    python benchmarks/coverage.py            # the figures of docs/statistics.md, about 10 minutes on one core
     python benchmarks/coverage.py --quick    # a tenth of the simulations
 """
 
