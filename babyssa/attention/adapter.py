@@ -1,11 +1,11 @@
 """Puts a scoring function into any transformers model that dispatches through AttentionInterface.
 
-``set_scoring(model, config)`` attaches one scoring module to every attention layer and makes the model an
-instance of a subclass of its own class whose config has a model type of its own ("babyssa-roberta") and
-carries the scoring. So saving, loading, ``from_config``, ``Trainer`` and pipelines work as for any model,
-once ``babyssa.attention`` is imported. transformers without this package refuses such a checkpoint, three times
-over: it knows neither the model type nor the attention implementation that config.json names, and it
-cannot read one of its labels. The last holds even where a class and an implementation are asked for by name.
+``set_scoring(model, config)`` attaches a scoring module to every attention layer and makes the model an
+instance of a subclass of its class, whose config has its own model type ("babyssa-roberta") and carries the
+scoring. So saving, loading, ``from_config``, ``Trainer`` and pipelines work as for any model, once
+``babyssa.attention`` is imported. transformers without this package refuses such a checkpoint for three
+reasons: it knows neither the model type nor the attention implementation that config.json names, and it
+cannot read one of its labels. The last holds even if a class and an implementation are given explicitly.
 """
 
 from __future__ import annotations
@@ -24,15 +24,22 @@ from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 from transformers.models.auto import modeling_auto
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from babyssa.attention.registry import build_scoring, scoring_from_dict, scoring_to_dict
-from babyssa.attention.scoring import Scoring
-from babyssa.errors import ModelError
+from babyssa.attention.registry import (
+    build_scoring,
+    class_of,
+    fit_scoring,
+    scoring_config,
+    scoring_from_dict,
+    scoring_to_dict,
+)
+from babyssa.attention.scoring import Scoring, Softmax
+from babyssa.errors import ConfigError, ModelError
 
 IMPLEMENTATION = "babyssa"
 _PREFIX = "babyssa-"
-# A label that is no number: every transformers config stops at it, quoting it.
+# A label whose key is no number: every transformers config raises an error that quotes it.
 _GUARD = "this checkpoint needs 'import babyssa.attention'"
-# Whether the call of a model that is going on wants attention weights; a layer called on its own may.
+# Whether the running call of a model wants attention weights; a layer called on its own may.
 _need_weights: ContextVar[bool] = ContextVar("need_weights", default=True)
 
 
@@ -48,8 +55,8 @@ def scored_attention_forward(
 ) -> tuple[Tensor, Tensor | None]:
     """The attention function registered with transformers: calls the scoring of the attention layer.
 
-    Shapes as transformers passes them: query (batch, heads, query, head_dim); key and value with their own,
-    possibly fewer, heads (grouped-query attention); returns the output as (batch, query, heads, head_dim).
+    Takes query (batch, heads, query, head_dim), and key and value with as many or fewer heads (grouped-query
+    attention); returns the output as (batch, query, heads, head_dim).
     """
     scoring = scoring_of(module)
     for unsupported, what in _UNSUPPORTED.items():
@@ -70,7 +77,7 @@ def scored_attention_forward(
     return output.transpose(1, 2).contiguous(), weights
 
 
-# What some models do to their logits, by the keyword that hands it to the attention function.
+# What some models do to their logits, by the keyword that passes it to the attention function.
 _UNSUPPORTED = {
     "softcap": "caps its logits (softcap)",
     "s_aux": "has attention sinks (s_aux)",
@@ -84,7 +91,7 @@ def _cannot_take(layer: nn.Module, what: str) -> ModelError:
 
 
 def _check_logits_are_plain(layer: nn.Module) -> None:
-    """Raise ModelError if an attention layer says that it does more to its logits than to scale and mask them."""
+    """Raise ModelError if an attention layer declares that it does more to its logits than scale and mask them."""
     if getattr(layer, "attn_logit_softcapping", None) is not None:
         raise _cannot_take(layer, _UNSUPPORTED["softcap"])
     if isinstance(getattr(layer, "sinks", None), nn.Parameter):
@@ -94,7 +101,7 @@ def _check_logits_are_plain(layer: nn.Module) -> None:
 
 
 def _exclusion(layer: nn.Module, mask: Tensor | None) -> Tensor | None:
-    """A model's own mask as a boolean one; some still build masks of 0 and a very low number, to be added."""
+    """A model's own mask as a boolean one; some still build additive masks of 0 and a very low number."""
     if mask is None or mask.dtype == torch.bool:
         return mask
     allowed = mask > -1e4
@@ -103,15 +110,15 @@ def _exclusion(layer: nn.Module, mask: Tensor | None) -> Tensor | None:
     return allowed
 
 
-def _is_causal(layer: nn.Module, said: bool | None) -> bool:
+def _is_causal(layer: nn.Module, argument: bool | None = None) -> bool:
     """Whether a layer that passes no mask is causal, by the convention of transformers' own functions."""
-    return getattr(layer, "is_causal", True) if said is None else said
+    return getattr(layer, "is_causal", True) if argument is None else argument
 
 
 def boolean_mask(*args: Any, **kwargs: Any) -> Tensor | None:
     """The mask function registered with transformers: True where a query may attend to a key.
 
-    Causal masks are always built: without a mask, the attention function could not know of them.
+    Always builds causal masks: without one, the attention function could not know of them.
     """
     kwargs["allow_is_causal_skip"] = False
     return sdpa_mask(*args, **kwargs)
@@ -122,7 +129,7 @@ AttentionMaskInterface.register(IMPLEMENTATION, boolean_mask)
 
 
 def scoring_of(module: nn.Module) -> Scoring:
-    """The scoring attached to an attention layer (its own, or the one that the whole model shares)."""
+    """The scoring of an attention layer: its own, or the one that the whole model shares."""
     scoring = getattr(module, "scoring", None) or module.__dict__.get("_shared_scoring")
     if scoring is None:
         raise ModelError(
@@ -151,6 +158,16 @@ def _heads_of(layer: nn.Module) -> int:
     raise ModelError(f"cannot tell how many heads {type(layer).__name__} has")
 
 
+def longest_sequence(model: PreTrainedModel) -> int | None:
+    """The longest sequence in tokens that a model's positions allow; None if its config does not tell."""
+    for name, module in model.named_modules():
+        # RoBERTa and its kin count positions from padding_idx + 1.
+        is_table = name.endswith("position_embeddings") and isinstance(module, nn.Embedding)
+        if is_table and module.padding_idx is not None:
+            return module.num_embeddings - module.padding_idx - 1
+    return getattr(model.config, "max_position_embeddings", None)
+
+
 def _attach(model: PreTrainedModel, config: Any) -> None:
     """Give every attention layer its scoring module, or all of them the one they share."""
     layers = attention_layers(model)
@@ -162,18 +179,23 @@ def _attach(model: PreTrainedModel, config: Any) -> None:
     for layer in layers:
         _check_logits_are_plain(layer)
     first = build_scoring(config, _heads_of(layers[0]))
+    if first.needs_causal and not all(map(_is_causal, layers)):
+        raise ModelError(
+            f"scoring '{first.name}' is defined in causal models only, and {type(model).__name__} is not causal",
+            remedy="use another scoring",
+        )
     if first.shared:
         model.base_model.scoring = first
     for layer in layers:
         if first.shared:
-            # Past nn.Module.__setattr__: registered in each layer, one parameter would have many names.
+            # Bypasses nn.Module.__setattr__: registered in each layer, one parameter would have many names.
             layer.__dict__["_shared_scoring"] = first
         else:
             layer.scoring = build_scoring(config, _heads_of(layer))
 
 
 class ScoredConfigMixin:
-    """What a transformers config gains: the scoring, stored in config.json as ``attention_scoring``."""
+    """Adds the scoring to a transformers config; config.json stores it as ``attention_scoring``."""
 
     def __post_init__(self, **kwargs):
         kwargs["attn_implementation"] = IMPLEMENTATION
@@ -193,13 +215,13 @@ class ScoredConfigMixin:
 
 
 def _guarded(values: dict[str, Any]) -> dict[str, Any]:
-    """A config's values as transformers alone refuses them."""
+    """A config's values, such that transformers alone refuses them."""
     labels = {**{str(key): label for key, label in (values.get("id2label") or {}).items()}, _GUARD: ""}
     return {**values, "attn_implementation": IMPLEMENTATION, "id2label": labels}
 
 
 class ScoredModelMixin:
-    """What a transformers model gains: its scoring modules, attached before any weights are loaded."""
+    """Adds scoring modules to a transformers model, before any weights are loaded."""
 
     def __init__(self, config: PreTrainedConfig, *args, **kwargs):
         super().__init__(config, *args, **kwargs)
@@ -211,7 +233,7 @@ class ScoredModelMixin:
         if attn_implementation != IMPLEMENTATION:
             raise ModelError(
                 f"{type(self).__name__} cannot use attention '{attn_implementation}' in place of its scoring",
-                remedy="leave it: output_attentions works as it is",
+                remedy="keep it: output_attentions works as it is",
             )
 
     def __call__(self, *args, **kwargs):
@@ -258,7 +280,7 @@ def _scored_model_class(base: type[PreTrainedModel]) -> type[PreTrainedModel]:
 
 
 def _publish(kind: type) -> type:
-    """Make a class made here importable by its name, so that its instances pickle."""
+    """Make a class created here importable by its name, so that its instances pickle."""
     globals()[kind.__name__] = kind
     return kind
 
@@ -276,16 +298,16 @@ def register(config_class: type[PreTrainedConfig]) -> None:
     AutoConfig.register(scored_config.model_type, scored_config)
     for auto in _auto_classes():
         model_class = auto._model_mapping.get(config_class, None)
-        # transformers lists some classes under a config that is not theirs (an audio model's, under Qwen2's).
+        # transformers lists some classes under another model's config (an audio model's under Qwen2's).
         if inspect.isclass(model_class) and model_class.config_class is config_class:
             auto.register(scored_config, _scored_model_class(model_class))
 
 
 def register_checkpoint(name: str | os.PathLike) -> None:
-    """Let the Auto classes load the checkpoint `name`, whatever model its scoring was put into.
+    """Let the Auto classes load the checkpoint `name`, whatever its model type.
 
-    Importing :mod:`babyssa.attention` does so for the model types that it lists. A checkpoint that this
-    package did not make is left alone.
+    Importing :mod:`babyssa.attention` registers the model types that it lists. Does nothing for a checkpoint
+    without a scoring of this package.
     """
     values, _ = PreTrainedConfig.get_config_dict(name)
     kind = str(values.get("model_type", ""))
@@ -302,7 +324,8 @@ def set_scoring(model: PreTrainedModel, config: Any) -> PreTrainedModel:
         Any model that dispatches through AttentionInterface (RoBERTa, GPT-2, Llama, Nemotron, ...). Its
         weights stay; learnable parameters of the scoring are added to its state dict.
     config : dataclass
-        The config of a scoring, such as ``SSAConfig(n=2)`` or ``scoring_config("ssa-1.5")``.
+        The config of a scoring, such as ``SSAConfig(n=2)`` or ``scoring_config("ssa-1.5")``. A `max_length`
+        that is None (CosFormer) becomes the model's longest sequence.
 
     Returns
     -------
@@ -313,13 +336,14 @@ def set_scoring(model: PreTrainedModel, config: Any) -> PreTrainedModel:
     Raises
     ------
     ModelError
-        If the model has a scoring already, does not dispatch through AttentionInterface, or does more to its
-        logits than to scale and mask them (Gemma 2 caps them, T5 adds a position bias). What a model only shows
-        when it runs, as a bias inside its mask, is refused at its first forward.
+        If the model has a scoring already, does not dispatch through AttentionInterface, is not causal where
+        the scoring must be, or does more to its logits than scale and mask them (Gemma 2 caps them, T5 adds a
+        position bias). A bias hidden in the mask is refused at the first forward pass.
     """
     if isinstance(model, ScoredModelMixin):
         raise ModelError(f"{type(model).__name__} has a scoring already", remedy="start from the stock model")
     device = next(model.parameters()).device
+    config = fit_scoring(config, longest_sequence(model))
     base_config = type(model.config)
     register(base_config)
     _attach(model, config)
@@ -330,18 +354,62 @@ def set_scoring(model: PreTrainedModel, config: Any) -> PreTrainedModel:
     return model.to(device)
 
 
+def new_model(
+    model_class: type[PreTrainedModel],
+    config: PreTrainedConfig,
+    variant: str = "softmax",
+    changes: dict[str, Any] | None = None,
+    *,
+    seed: int = 0,
+) -> PreTrainedModel:
+    """A newly initialised model with the scoring of a named variant.
+
+    Under one seed, every parameter that variants have in common gets the same initial value: the scoring is
+    attached afterwards and draws no random number. With Softmax this is the stock model, and its checkpoints
+    load without this package.
+
+    Parameters
+    ----------
+    model_class, config : type of PreTrainedModel, PreTrainedConfig
+        The stock model.
+    variant : str
+        Attention scoring, such as "ssa-1.5".
+    changes : dict, optional
+        Parameters of the scoring that differ from the variant's.
+    seed : int
+        Decides the initial weights; the global random state is unchanged.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown variant or parameter, and for a `max_length` below the model's longest sequence.
+    """
+    scoring = scoring_config(variant, **(changes or {}))
+    kind = class_of(scoring)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = model_class(config)
+    longest = longest_sequence(model)
+    if kind.needs_length and (scoring.max_length or longest) < longest:
+        raise ConfigError(
+            f"scoring.max_length is {scoring.max_length}, and the model reads {longest} tokens",
+            remedy="leave it out, or raise it",
+        )
+    return model if kind is Softmax else set_scoring(model, scoring)
+
+
 def scorings(model: nn.Module) -> dict[str, Scoring]:
-    """The scoring modules of a model by the name of their layer; empty for a stock model."""
+    """The scoring modules of a model by name; empty for a stock model."""
     found: dict[str, Scoring] = {}
     for name, module in model.named_modules():
-        # The groups of a mixed scoring are scorings too, but of some heads only.
+        # A mixed scoring's groups are scorings too, but of some heads only.
         if isinstance(module, Scoring) and not any(name.startswith(f"{whole}.") for whole in found):
             found[name] = module
     return found
 
 
 def scoring_parameters(model: nn.Module) -> dict[str, dict[str, list[float]]]:
-    """The learned parameters of each scoring, in their domain (for SSA: n and b, one value per head)."""
+    """The learned parameters of each scoring module, in their domain (for SSA n and b, one value per head)."""
     return {
         name: {key: value.detach().tolist() for key, value in module.learned().items()}
         for name, module in scorings(model).items()

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from babyssa.attention.kernel import KernelScoring
+from babyssa.attention.laws import Law, Setting, power_law
 from babyssa.attention.scoring import check_parameter
 from babyssa.errors import ModelError
 
@@ -19,13 +20,13 @@ class CosFormerConfig:
 
     Parameters
     ----------
-    max_length : int
-        M in cos(pi/2 (i - j)/M), and the longest sequence that can be scored. The paper's M is the length of
-        the batch; a fixed one keeps a score independent of padding and of the other sentences, and a
-        causal model from seeing how long its text will be.
+    max_length : int, optional
+        M in cos(pi/2 (i - j)/M), and the longest sequence that can be scored; by default the model's longest.
+        The paper's M is the length of the batch. A fixed one makes a score independent of padding and of the
+        other sentences, and keeps from a causal model how long its text will be.
     """
 
-    max_length: int = 128
+    max_length: int | None = None
 
     def __post_init__(self):
         check_parameter(
@@ -33,7 +34,7 @@ class CosFormerConfig:
             "max_length",
             self.max_length,
             "a whole number, at least 1",
-            lambda length: type(length) is int and length >= 1,
+            lambda length: length is None or (type(length) is int and length >= 1),
         )
 
 
@@ -41,14 +42,17 @@ class CosFormer(KernelScoring):
     """w_ij proportional to relu(q_i).relu(k_j) cos(pi/2 (i - j)/M), i and j the positions of query and key.
 
     By cos(a - b) = cos a cos b + sin a sin b the features are relu(x) cos a beside relu(x) sin a, with
-    a = pi/2 i/M. Where no dimension of the query and of any key is positive together, the output is 0. With
-    fewer queries than keys, as in generation with a cache, a query stands at the last key that it may attend
-    to.
+    a = pi/2 i/M. The output is 0 where no dimension is positive in both the query and some key. With fewer
+    queries than keys, as in generation with a cache, a query's position is that of the last key that it may
+    attend to. In keys it saturates as SSA does with n = 1, with shares weighted by distance.
 
     Source: Qin et al. 2022, arXiv 2202.08791, section 3.2.
     """
 
     name = "cosformer"
+    description = "proportional to relu(q).relu(k) cos(pi/2 (i - j)/M), i and j positions"
+    source = "Qin et al., arXiv 2202.08791"
+    needs_length = True
     positional = True
     Config = CosFormerConfig
     normalised = False
@@ -72,6 +76,10 @@ class CosFormer(KernelScoring):
     def _turned(self, features: Tensor, positions: Tensor) -> Tensor:
         angles = (positions.to(features.dtype) * (math.pi / 2 / self.config.max_length)).unsqueeze(-1)
         return torch.cat([features * angles.cos(), features * angles.sin()], dim=-1)
+
+    def law(self, setting: Setting) -> Law:
+        angle = math.pi / 2 / self.config.max_length
+        return power_law(setting, 1.0, [math.cos(angle * d) for d in range(setting.keys)])
 
 
 def _query_positions(queries: int, keys: Tensor, mask: Tensor | None) -> Tensor:

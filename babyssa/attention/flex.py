@@ -1,12 +1,13 @@
 """SSA through FlexAttention, on CUDA: logits and weights are never written to memory.
 
-FlexAttention compiles a change of the logits, a score_mod, into its kernels; SSA's is t(x). The scale b is
-multiplied into the queries, for b|x| = |b x|, and gets its gradient through them; the exponent n is captured as
-a tensor, so that a learned one gets its own.
+FlexAttention compiles a function of the logits, a score_mod, into its kernels; SSA's is t(x). The scale b is
+multiplied into the queries, as b|x| = |b x|, and gets its gradient through them; the exponent n is captured as
+a tensor, so that it gets a gradient when it is learned.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from functools import cache, lru_cache
@@ -15,21 +16,19 @@ import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 
-from babyssa.console import say
-
 SWITCH = "BABYSSA_FLEX"
-# FlexAttention works in blocks of so many queries and keys; what fits in one gains nothing.
+# FlexAttention works in blocks of this many queries and keys; what fits in one block gains nothing.
 _BLOCK = 128
 
 
 def runs_through_flex(query: Tensor, key: Tensor, value: Tensor, *, dropout: float, need_weights: bool) -> bool:
-    """Whether SSA attention takes FlexAttention; it does where all of these hold, and is plain elsewhere.
+    """Whether SSA runs through FlexAttention: where all of these hold.
 
     - The tensors are on a CUDA device of compute capability 8.0 or higher (on a CPU it has no backward pass).
     - The environment variable BABYSSA_FLEX is not 0.
-    - The weights are not asked for (output_attentions): it forms none.
-    - No dropout acts on the weights: it has none.
-    - Queries, keys and values have one type, float32, bfloat16 or float16.
+    - No weights are requested (output_attentions): it forms none.
+    - There is no dropout on the weights: it supports none.
+    - Queries, keys and values have one dtype: float32, bfloat16 or float16.
     - A head has 16, 32, 64, 128 or 256 dimensions, the sizes of its kernels.
     - There are at least 128 queries and keys.
     """
@@ -46,19 +45,20 @@ def runs_through_flex(query: Tensor, key: Tensor, value: Tensor, *, dropout: flo
         and torch.cuda.get_device_capability(query.device) >= (8, 0)
     )
     if fits:
-        _say_once()
+        _log_once()
     return fits
 
 
 @cache
-def _say_once() -> None:
-    say(f"SSA runs through FlexAttention where it can; {SWITCH}=0 turns it off")
+def _log_once() -> None:
+    # Without a handler of the program's own, Python prints a warning to stderr.
+    logging.getLogger(__name__).warning("SSA runs through FlexAttention where it can; %s=0 turns it off", SWITCH)
 
 
 def ssa_score_mod(n: Tensor) -> Callable[..., Tensor]:
     """t(x) = n sgn(x) log(1 + |x|) as a score_mod, n (heads,) one exponent per head.
 
-    Its derivative by autograd is right at x = 0 too, where that of sgn(x) log(1 + |x|) would be 0.
+    Autograd gives the right derivative at x = 0 too, where that of sgn(x) log(1 + |x|) would be 0.
     """
 
     def score_mod(x, batch, head, query, key):
@@ -92,7 +92,7 @@ def flex_ssa(
     scaling : float
         What query-key products are multiplied by.
     compiled : bool
-        Whether as compiled kernels; else as PyTorch's own dense check of them.
+        Whether to run the compiled kernels, or PyTorch's dense reference of them.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def _compiled() -> Callable[..., Tensor]:
 
 @lru_cache(maxsize=1)
 def _block_mask(mask: Tensor, batch: int, heads: int, queries: int, keys: int) -> BlockMask:
-    """The mask in blocks; kept for the other layers, which get the same tensor."""
+    """The mask in blocks; cached for the other layers, which get the same tensor."""
     allowed = mask.expand(batch, heads, queries, keys)
     one_for_all_heads = mask.dim() < 3 or mask.shape[-3] == 1
 

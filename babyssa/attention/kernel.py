@@ -5,8 +5,8 @@ With non-negative features phi, the weight of key j for query i is
     w_ij = phi(q_i).phi(k_j) / sum_m phi(q_i).phi(k_m),
 
 over the keys m that i may attend to. The products need never be formed: sum_j phi(k_j) v_j^T serves every
-query, so time and memory grow with the length and not with its square (Katharopoulos et al. 2020,
-arXiv 2006.16236, equations 4 to 6 and 8 to 9). What a scoring of this kind adds is its phi.
+query, so time and memory grow with the length, not with its square (Katharopoulos et al. 2020,
+arXiv 2006.16236, equations 4 to 6 and 8 to 9). A scoring of this kind defines phi.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from torch import Tensor
 
 from babyssa.attention.scoring import Scoring
 
-# Queries per step of the causal form, whose products within a step are formed.
+# Queries per step of the causal form, which forms the products within a step.
 _CHUNK = 128
-# Less than this is nothing: the features of a query and of all its keys have no dimension in common.
+# A smaller sum counts as 0: the features of the query and of all its keys have no dimension in common.
 _LEAST_MASS = 1e-20
 
 
 class KernelScoring(Scoring):
     """A scoring by products of features; subclasses give `features`.
 
-    Masks of key padding, and causal ones with or without key padding, take the linear forms; any other mask
-    takes the quadratic form of the same weights. All is computed in float32 or wider. There are no weights
-    to return, nor to drop: attention dropout does not act here, as in the papers.
+    Masks of key padding, and causal masks with or without it, take the linear forms; any other mask takes the
+    quadratic form of the same weights. Computes in float32 or wider. As in the papers, there is no attention
+    dropout: no weights are formed.
     """
 
     forms_weights = False
@@ -35,7 +35,7 @@ class KernelScoring(Scoring):
     def features(self, query: Tensor, key: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """Non-negative features of queries and keys, (batch, heads, query or key, features).
 
-        A query's may be in any unit of its own, for that cancels out.
+        The features of a query may be multiplied by any positive number: it cancels out.
         """
         raise NotImplementedError
 
@@ -44,7 +44,7 @@ class KernelScoring(Scoring):
         # Autocast would run the sums below in half precision.
         with torch.autocast(query.device.type, enabled=False):
             query, key = self.features(query.to(dtype), key.to(dtype), mask)
-            # The last column of the result is the sum of the unnormalised weights.
+            # A last column of ones gives the sum of the unnormalised weights.
             ones = value.new_ones((*value.shape[:-1], 1), dtype=dtype)
             columns = torch.cat([value.to(dtype), ones], dim=-1)
             sums = _weighted_sums(query, key, columns, mask)

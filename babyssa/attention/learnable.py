@@ -1,7 +1,7 @@
-"""Numbers of a scoring that are fixed or learned, per head, layer or model, and never leave their domain.
+"""Numbers of a scoring, fixed or learned, per head, layer or model, that never leave their domain.
 
-A scoring with such numbers derives from :class:`Learnable` and names them in `bounds`; for each, its Config
-has the number itself, ``learn_NUMBER`` and, for all of them, ``granularity``.
+A scoring with such numbers derives from :class:`Learnable` and names them in `bounds`. For each, its Config
+has the number itself and ``learn_NUMBER``, and for all of them ``granularity``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Bound:
     Parameters
     ----------
     value : float
-        A learned number stays above it.
+        A learned number stays above it; -inf where any number will do.
     reachable : bool
         Whether a fixed number may equal it.
     """
@@ -38,25 +38,24 @@ class Bound:
 def check_learnable(scoring: str, config: Any, bounds: Mapping[str, Bound]) -> None:
     """Raise ConfigError unless the numbers of `config`, their ``learn_`` flags and its granularity are valid."""
     for key, bound in bounds.items():
-        value, learn = getattr(config, key), getattr(config, f"learn_{key}")
+        value, learn, low = getattr(config, key), getattr(config, f"learn_{key}"), bound.value
         if bound.reachable:
-            domain = f"at least {bound.value:g}"
-            check_parameter(scoring, key, value, domain, lambda v, low=bound.value: low <= v < math.inf)
+            check_parameter(scoring, key, value, f"at least {low:g}", lambda v, low=low: low <= v < math.inf)
         else:
-            domain = f"greater than {bound.value:g}"
-            check_parameter(scoring, key, value, domain, lambda v, low=bound.value: low < v < math.inf)
+            domain = f"greater than {low:g}" if low > -math.inf else "a finite number"
+            check_parameter(scoring, key, value, domain, lambda v, low=low: low < v < math.inf)
         check_parameter(scoring, f"learn_{key}", learn, "true or false", lambda v: v in (True, False))
         if learn:
-            domain = f"greater than {bound.value:g} where learn_{key} is true"
-            check_parameter(scoring, key, value, domain, lambda v, low=bound.value: v > low)
+            domain = f"greater than {low:g} where learn_{key} is true"
+            check_parameter(scoring, key, value, domain, lambda v, low=low: v > low)
     check_parameter(scoring, "granularity", config.granularity, "head, layer or model", _SHARING.__contains__)
 
 
 class Learnable(Scoring):
     """A scoring some of whose numbers may be learned.
 
-    A learned number is stored unconstrained, as ``raw_NUMBER``, and read in its domain, as its bound plus
-    softplus(raw), through :meth:`number`.
+    A learned number is stored unconstrained, as ``raw_NUMBER``, and read in its domain through :meth:`number`:
+    its bound plus softplus(raw), or raw itself where there is no bound.
     """
 
     bounds: ClassVar[Mapping[str, Bound]]
@@ -77,16 +76,16 @@ class Learnable(Scoring):
         """Set the learned numbers to their initial values."""
         with torch.no_grad():
             for key, bound in self.bounds.items():
-                raw = getattr(self, f"raw_{key}")
+                raw, initial = getattr(self, f"raw_{key}"), getattr(self.config, key)
                 if raw is not None:
-                    raw.fill_(_inverse_softplus(getattr(self.config, key) - bound.value))
+                    raw.fill_(initial if bound.value == -math.inf else _inverse_softplus(initial - bound.value))
 
     def number(self, key: str) -> Tensor | float:
         """The number in its domain: (heads,), (1,), or a float where it is fixed."""
-        raw = getattr(self, f"raw_{key}")
+        raw, bound = getattr(self, f"raw_{key}"), self.bounds[key].value
         if raw is None:
             return getattr(self.config, key)
-        return self.bounds[key].value + nn.functional.softplus(raw.float())
+        return raw.float() if bound == -math.inf else bound + nn.functional.softplus(raw.float())
 
     def learned(self) -> dict[str, Tensor]:
         return {key: self.number(key) for key in self.bounds if getattr(self, f"raw_{key}") is not None}

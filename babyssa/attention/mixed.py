@@ -1,4 +1,4 @@
-"""Mixed heads: a scoring of its own for each group of heads of a layer."""
+"""Mixed heads: each group of a layer's heads has its own scoring."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from babyssa.attention.scoring import Scoring, SoftmaxConfig, check_parameter
-from babyssa.attention.ssa import SSAConfig
+from babyssa.attention.laws import Law, Setting
+from babyssa.attention.registry import build_scoring, fit_scoring, scoring_from_dict
+from babyssa.attention.scoring import Scoring, check_parameter
 from babyssa.errors import ConfigError
 
 
@@ -28,7 +29,7 @@ class MixedConfig:
         layer, or shares, whose sum is 1: ``[["softmax", 0.25], [{"name": "ssa", "n": 2.0}, 0.75]]``.
     """
 
-    groups: tuple[tuple[Any, int | float], ...] = ((SoftmaxConfig(), 0.5), (SSAConfig(), 0.5))
+    groups: tuple[tuple[Any, int | float], ...] = (("softmax", 0.5), ("ssa", 0.5))
 
     def __post_init__(self):
         domain = "a list of [scoring, heads], all heads counts, or all shares that sum to 1"
@@ -57,14 +58,11 @@ def _are_groups(groups: Any) -> bool:
 def _as_config(scoring: Any) -> Any:
     if dataclasses.is_dataclass(scoring):
         return scoring
-    # The registry lists this module's class.
-    from babyssa.attention.registry import scoring_from_dict
-
     return scoring_from_dict({"name": scoring} if isinstance(scoring, str) else scoring)
 
 
 class Mixed(Scoring):
-    """Every group of heads attends by its own scoring; outputs stand side by side in the order of the heads.
+    """Each group of heads attends by its own scoring; outputs are concatenated in the order of the heads.
 
     Weights are returned if every group forms them. The learned parameters of group i are reported as
     ``i.PARAMETER``. Shares are rounded to whole heads (half a head up), from the first group on.
@@ -73,13 +71,12 @@ class Mixed(Scoring):
     """
 
     name = "mixed"
+    description = "each group of heads has its own scoring"
+    source = "Naim et al., arXiv 2508.14685"
     Config = MixedConfig
 
     def __init__(self, config: MixedConfig, heads: int):
         super().__init__(config, heads)
-        # The registry lists this class.
-        from babyssa.attention.registry import build_scoring
-
         counts = _whole_heads([count for _, count in config.groups], heads)
         self.groups = nn.ModuleList(
             build_scoring(scoring, count) for (scoring, _), count in zip(config.groups, counts, strict=True)
@@ -87,6 +84,20 @@ class Mixed(Scoring):
         self.forms_weights = all(group.forms_weights for group in self.groups)
         self.normalised = all(group.normalised for group in self.groups)
         self.positional = any(group.positional for group in self.groups)
+        self.needs_causal = any(group.needs_causal for group in self.groups)
+
+    @classmethod
+    def fit(cls, config: MixedConfig, longest: int | None) -> MixedConfig:
+        groups = tuple((fit_scoring(scoring, longest), heads) for scoring, heads in config.groups)
+        return dataclasses.replace(config, groups=groups)
+
+    def law(self, setting: Setting) -> Law:
+        """The law of the mean over heads: what falls slowest is all that remains of it."""
+        laws = [(group.heads / self.heads, group.law(setting)) for group in self.groups]
+        if limit := sum(share * law.value for share, law in laws if law.kind == "limit"):
+            return Law("limit", limit)
+        slowest_first = ("power", "exponential", "threshold", "limit")
+        return min((law for _, law in laws), key=lambda law: (slowest_first.index(law.kind), -law.value))
 
     def reset_parameters(self) -> None:
         for group in self.groups:

@@ -1,41 +1,100 @@
-"""The scoring functions by name, and the named variants that configs and papers speak of."""
+"""The scoring functions by name, and the named variants that configs and papers speak of.
+
+A scoring is one class in a file of its own and one line in ``_PACKAGED``. A package of yours adds one without
+touching this one, through the entry-point group ``babyssa.scorings``; in its setup.cfg::
+
+    [options.entry_points]
+    babyssa.scorings =
+        toy = toy_package.toy:Toy
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import logging
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from babyssa.attention.cosformer import CosFormer
-from babyssa.attention.linear import Linear
-from babyssa.attention.mixed import Mixed, MixedConfig
-from babyssa.attention.scoring import Scoring, Softmax
-from babyssa.attention.self_adjust import SelfAdjustSoftmax
-from babyssa.attention.sparse import Entmax, Sparsemax
-from babyssa.attention.ssa import SSA, SSAConfig
-from babyssa.attention.temperature import Temperature
-from babyssa.errors import ConfigError, nearest
+from babyssa.attention.scoring import Scoring
+from babyssa.errors import ConfigError, describe, nearest
 
-SCORINGS: dict[str, type[Scoring]] = {
-    scoring.name: scoring
-    for scoring in (
-        Softmax,
-        SSA,
-        Temperature,
-        Sparsemax,
-        Entmax,
-        SelfAdjustSoftmax,
-        Mixed,
-        Linear,
-        CosFormer,
-    )
+GROUP = "babyssa.scorings"
+_PACKAGED = {
+    "softmax": "babyssa.attention.scoring:Softmax",
+    "ssa": "babyssa.attention.ssa:SSA",
+    "temperature": "babyssa.attention.temperature:Temperature",
+    "sparsemax": "babyssa.attention.sparse:Sparsemax",
+    "entmax": "babyssa.attention.sparse:Entmax",
+    "sas": "babyssa.attention.self_adjust:SelfAdjustSoftmax",
+    "mixed": "babyssa.attention.mixed:Mixed",
+    "linear": "babyssa.attention.linear:Linear",
+    "cosformer": "babyssa.attention.cosformer:CosFormer",
 }
 
-# Every scoring with its defaults is a variant, under its own name.
-VARIANTS: dict[str, Any] = {
-    **{name: scoring.Config() for name, scoring in SCORINGS.items()},
-    "ssa-1.5": SSAConfig(n=1.5, learn_n=False),
-    "ssa-2": SSAConfig(n=2.0, learn_n=False),
-}
+
+@cache
+def _entries() -> dict[str, list[EntryPoint]]:
+    """The entry points under each name, this package's first; several under one name clash."""
+    found = {name: [EntryPoint(name, value, GROUP)] for name, value in _PACKAGED.items()}
+    for entry in entry_points(group=GROUP):
+        found.setdefault(entry.name, []).append(entry)
+    return found
+
+
+@cache
+def scoring_class(name: str) -> type[Scoring]:
+    """The class of the scoring called `name`.
+
+    Raises
+    ------
+    ConfigError
+        If there is none, if two packages give one, or if another package's cannot be loaded.
+    """
+    entries = _entries().get(name)
+    if entries is None:
+        raise ConfigError(f"unknown scoring '{name}'", remedy=nearest(name, _entries()))
+    values = sorted({entry.value for entry in entries})
+    if len(values) > 1:
+        raise ConfigError(
+            f"scoring '{name}' is registered as {' and as '.join(values)}",
+            remedy="uninstall or rename all but one",
+        )
+    where = f"scoring '{name}' ({values[0]})"
+    try:
+        kind = entries[0].load()
+        kind.Config()
+    except Exception as error:  # whatever another package raises
+        raise ConfigError(f"{where} cannot be loaded: {describe(error)}", remedy="fix or uninstall it") from error
+    named_so = issubclass(kind, Scoring) and getattr(kind, "name", None) == name
+    if not named_so or not dataclasses.is_dataclass(kind.Config):
+        raise ConfigError(f"{where} is not a Scoring of this name with a dataclass Config", remedy="fix it")
+    return kind
+
+
+@cache
+def scoring_classes() -> dict[str, type[Scoring]]:
+    """Every scoring by name; another package's that cannot be loaded is left out, with a logged warning."""
+    found = {}
+    for name in _entries():
+        try:
+            found[name] = scoring_class(name)
+        except ConfigError as error:
+            logging.getLogger(__name__).warning("left out: %s", error)
+    return found
+
+
+@cache
+def variants() -> dict[str, Any]:
+    """The config of every named variant: each scoring with its defaults, then what their classes name."""
+    found = {name: kind.Config() for name, kind in scoring_classes().items()}
+    for name, kind in scoring_classes().items():
+        for variant, config in kind.variants.items():
+            if variant in found or variant in _entries():
+                logging.getLogger(__name__).warning("left out: '%s' of scoring '%s', a name in use", variant, name)
+            else:
+                found[variant] = config
+    return found
 
 
 def scoring_config(variant: str, **changes: Any) -> Any:
@@ -46,9 +105,12 @@ def scoring_config(variant: str, **changes: Any) -> Any:
     ConfigError
         For an unknown name or parameter (the nearest known one is suggested) or a value out of domain.
     """
-    if variant not in VARIANTS:
-        raise ConfigError(f"unknown variant '{variant}'", remedy=nearest(variant, VARIANTS))
-    config = VARIANTS[variant]
+    if variant in _entries():
+        config = scoring_class(variant).Config()
+    elif variant in variants():
+        config = variants()[variant]
+    else:
+        raise ConfigError(f"unknown variant '{variant}'", remedy=nearest(variant, variants()))
     known = [field.name for field in dataclasses.fields(config)]
     for key in changes:
         if key not in known:
@@ -57,44 +119,35 @@ def scoring_config(variant: str, **changes: Any) -> Any:
     return dataclasses.replace(config, **changes)
 
 
-def scoring_changes(variant: str, changes: dict[str, Any], max_length: int) -> dict[str, Any]:
-    """`changes`, with the model's length where the variant has a `max_length` (CosFormer) and none is given.
-
-    Raises
-    ------
-    ConfigError
-        As :func:`scoring_config`, and for a `max_length` below the model's.
-    """
-    config = scoring_config(variant, **changes)
-    if not hasattr(config, "max_length"):
-        return changes
-    if changes.get("max_length", max_length) < max_length:
-        raise ConfigError(
-            f"scoring.max_length is {config.max_length}, and the model reads {max_length} tokens",
-            remedy="leave it out, or raise it",
-        )
-    return {"max_length": max_length, **changes}
+def class_of(config: Any) -> type[Scoring]:
+    """The class whose Config `config` is."""
+    for kind in scoring_classes().values():
+        if type(config) is kind.Config:
+            return kind
+    known = ", ".join(scoring_classes())
+    raise ConfigError(f"{config!r} is not the config of a scoring", remedy=f"known: {known}")
 
 
-def scoring_name(config: Any) -> str:
-    """The name under which the scoring of `config` is registered."""
-    for name, scoring in SCORINGS.items():
-        if type(config) is scoring.Config:
-            return name
-    raise ConfigError(f"{config!r} is not the config of a scoring", remedy=f"known: {', '.join(SCORINGS)}")
+def fit_scoring(config: Any, longest: int | None) -> Any:
+    """`config` with what it needs to know of a model that reads up to `longest` tokens, where it does not say."""
+    return class_of(config).fit(config, longest)
 
 
 def build_scoring(config: Any, heads: int) -> Scoring:
     """The scoring module of one attention layer with `heads` heads."""
-    return SCORINGS[scoring_name(config)](config, heads)
+    return class_of(config)(config, heads)
 
 
 def scoring_to_dict(config: Any) -> dict[str, Any]:
-    """A scoring config as plain values, as config.json and config.yaml store it."""
-    values = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
-    if isinstance(config, MixedConfig):
-        values["groups"] = [[scoring_to_dict(scoring), heads] for scoring, heads in config.groups]
-    return {"name": scoring_name(config), **values}
+    """A scoring config as plain values, as config.json stores it."""
+    values = {field.name: _plain(getattr(config, field.name)) for field in dataclasses.fields(config)}
+    return {"name": class_of(config).name, **values}
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return scoring_to_dict(value)
+    return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else value
 
 
 def scoring_settings(config: Any) -> dict[str, Any]:
@@ -103,11 +156,14 @@ def scoring_settings(config: Any) -> dict[str, Any]:
 
 
 def scoring_from_dict(values: dict[str, Any]) -> Any:
-    """The inverse of :func:`scoring_to_dict`; ConfigError if the values do not fit.
+    """The inverse of :func:`scoring_to_dict`; the name may be a variant's, and parameters may be left out.
 
-    The name may be a variant's, and parameters may be left out.
+    Raises
+    ------
+    ConfigError
+        If the values do not fit.
     """
     name = values.get("name") if isinstance(values, dict) else values
-    if name not in VARIANTS:
-        raise ConfigError(f"unknown scoring '{name}'", remedy=nearest(str(name), VARIANTS))
+    if name not in _entries() and name not in variants():
+        raise ConfigError(f"unknown scoring '{name}'", remedy=nearest(str(name), variants()))
     return scoring_config(name, **{key: value for key, value in values.items() if key != "name"})

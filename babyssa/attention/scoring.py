@@ -1,13 +1,14 @@
 """What an attention scoring function is: the contract, what logit-based ones share, and Softmax.
 
 A scoring takes queries, keys, values and a mask, and returns the attention output and, where it forms
-them, the attention weights. A new one is a class with a `name`, a frozen dataclass `Config`, and one line
-in :data:`babyssa.attention.registry.SCORINGS`.
+them, the attention weights. To add one, write a class with a `name` and a frozen dataclass `Config`, and
+register it as :mod:`babyssa.attention.registry` says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,7 +16,11 @@ import torch
 from torch import Tensor, nn
 
 from babyssa.attention.dropout import dropout as dropped_out
+from babyssa.attention.laws import Law, Setting
 from babyssa.errors import ConfigError
+
+# The longest sequence of a scoring that is built outside a model and needs a length.
+DEFAULT_LENGTH = 128
 
 
 def check_parameter(scoring: str, key: str, value: Any, domain: str, holds: Callable[[Any], bool]) -> None:
@@ -42,36 +47,67 @@ class Scoring(nn.Module):
 
     Attributes
     ----------
+    name, description, source : str
+        What it is called, the weight of a key in one line, and the publication; docs/attention.md has them.
+    Config : type
+        A frozen dataclass in which everything has a default.
+    variants : mapping of str to Config
+        Further configs with a name of their own.
+    needs_length : bool
+        Whether it needs the longest sequence of its model: ``Config.max_length``, None until it is known.
+    needs_causal : bool
+        Whether it is defined in causal models only.
     forms_weights : bool
         Whether there are weights to return; without them there is no attention dropout either.
     normalised : bool
         Whether the weights of a query always sum to 1, if it may attend to anything.
     positional : bool
-        Whether they depend on where it stands among the keys.
+        Whether they depend on the query's position among the keys.
     """
 
     name: ClassVar[str]
+    description: ClassVar[str] = ""
+    source: ClassVar[str] = ""
     Config: ClassVar[type]
+    variants: ClassVar[Mapping[str, Any]] = {}
+    needs_length: ClassVar[bool] = False
+    needs_causal: bool = False
     forms_weights: bool = True
     normalised: bool = True
     positional: bool = False
 
     def __init__(self, config: Any, heads: int):
         super().__init__()
-        self.config = config
+        self.config = self.fit(config, DEFAULT_LENGTH)
         self.heads = heads
+
+    @classmethod
+    def fit(cls, config: Any, longest: int | None) -> Any:
+        """`config` for a model that reads sequences of up to `longest` tokens (None: nobody knows)."""
+        if not cls.needs_length or config.max_length is not None:
+            return config
+        if longest is None:
+            raise ConfigError(
+                f"scoring '{cls.name}' needs the model's longest sequence, which its config does not tell",
+                remedy="give max_length",
+            )
+        return dataclasses.replace(config, max_length=longest)
 
     @property
     def shared(self) -> bool:
         """Whether all layers of a model use this one module."""
         return False
 
+    def law(self, setting: Setting) -> Law:
+        """What theory says of the weight left to all keys but one; learnable numbers at their initial values."""
+        raise ConfigError(f"scoring '{self.name}' states no law of saturation", remedy="define its method law")
+
     def learned(self) -> dict[str, Tensor]:
         """The learnable parameters, if any, in their domain."""
         return {}
 
     def describe_head(self, head: int) -> tuple[str, dict[str, float]]:
-        """The name of the scoring of one head, and its numbers, fixed or learned, in their domain."""
+        """The name of one head's scoring, and its numbers, fixed or learned, in their domain."""
         return self.name, {}
 
     def reset_parameters(self) -> None:
@@ -103,7 +139,7 @@ class Scoring(nn.Module):
         dropout : float
             Probability of dropping a weight; applied in training mode only.
         need_weights : bool
-            Whether the weights are wanted; where they are not, a scoring may take a path that forms none.
+            Whether to return the weights; without them, a scoring may take a path that forms none.
 
         Returns
         -------
@@ -128,8 +164,8 @@ class LogitScoring(Scoring):
     def normalized(self, logits: Tensor, bias: Tensor | None) -> Tensor:
         """The weights of logits, with `bias` (0, or the lowest number where a key is excluded) after `transform`.
 
-        A masked logit sent through `transform` would come out finite (SSA maps the lowest float32 to about
-        -130) or poison the gradient of its parameters with NaN.
+        `transform` would make a masked logit finite (SSA maps the lowest float32 to about -130) or poison the
+        gradient of its parameters with NaN.
         """
         scores = self.transform(logits)
         return self.normalize(scores if bias is None else scores + bias)
@@ -151,21 +187,26 @@ class LogitScoring(Scoring):
 
 
 def _without_empty_queries(weights: Tensor, mask: Tensor) -> Tensor:
-    """Take the weights of queries that may attend to nothing: only they still have some on masked keys."""
+    """Set to 0 the weights of queries that may attend to nothing; only theirs are not 0 on masked keys."""
     empty = ~mask.any(dim=-1, keepdim=True)
-    # They are rare; on a GPU, asking whether there are any would hold up the queue.
-    if weights.device.type == "cpu" and not empty.any():
+    # There are rarely any. On a GPU, asking would make the CPU wait; an exported graph cannot ask.
+    if weights.device.type == "cpu" and not torch.compiler.is_compiling() and not empty.any():
         return weights
     return weights.masked_fill(empty, 0.0)
 
 
 @dataclass(frozen=True)
 class SoftmaxConfig:
-    """Softmax has nothing to set."""
+    """Softmax has no parameters."""
 
 
 class Softmax(LogitScoring):
-    """softmax(x): the baseline (Vaswani et al. 2017, equation 1)."""
+    """softmax(x): the baseline (Vaswani et al. 2017, equation 1). A lead of D leaves the others e^-D."""
 
     name = "softmax"
+    description = "softmax(x)"
+    source = "Vaswani et al. 2017"
     Config = SoftmaxConfig
+
+    def law(self, setting: Setting) -> Law:
+        return Law("exponential", -setting.gap)

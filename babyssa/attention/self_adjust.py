@@ -1,4 +1,4 @@
-"""Self-Adjust Softmax: Softmax weights times the logits themselves, brought to 0..1."""
+"""Self-Adjust Softmax: Softmax weights times the logits, mapped to 0..1."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from babyssa.attention.laws import Law, Setting
 from babyssa.attention.scoring import LogitScoring
 
 
 @dataclass(frozen=True)
 class SelfAdjustSoftmaxConfig:
-    """Self-Adjust Softmax has nothing to set."""
+    """Self-Adjust Softmax has no parameters."""
 
 
 class SelfAdjustSoftmax(LogitScoring):
@@ -22,13 +23,16 @@ class SelfAdjustSoftmax(LogitScoring):
     query may attend to. The factor lies in 0..1, so the weights sum to at most 1, not to 1; a query whose
     only key has a logit of 0 or less gets an output of 0.
 
-    The paper has two forms, x * softmax(x) and this normalised one. In its authors' released training code
-    this is the SA-Softmax, and the other a version of it without denominator.
+    The paper has two forms, x * softmax(x) and this normalised one; its authors' training code calls this one
+    SA-Softmax. The factor falls as 1/D after a lead of D and stays under magnification, so the weight left
+    to the others is exponential, as Softmax's.
 
     Source: Zheng et al., EMNLP 2025, arXiv 2502.18277.
     """
 
     name = "sas"
+    description = "(x - min(x_min, 0)) / (max(x_max, 0) - min(x_min, 0)) * softmax(x)"
+    source = "Zheng et al., arXiv 2502.18277"
     Config = SelfAdjustSoftmaxConfig
     normalised = False
 
@@ -37,9 +41,12 @@ class SelfAdjustSoftmax(LogitScoring):
 
     def weights(self, logits: Tensor, mask: Tensor | None = None) -> Tensor:
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        # 0 is in the range of every row already, so excluded keys cannot widen it.
+        # Every row's range includes 0, so excluded keys cannot widen it.
         allowed = logits if mask is None else logits.masked_fill(~mask, 0.0)
         low = allowed.amin(dim=-1, keepdim=True).clamp(max=0)
         high = allowed.amax(dim=-1, keepdim=True).clamp(min=0)
         factor = (allowed - low) / (high - low).clamp(min=self._LEAST_RANGE)
         return factor * super().weights(logits, mask)
+
+    def law(self, setting: Setting) -> Law:
+        return Law("exponential", -setting.gap)

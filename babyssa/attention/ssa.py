@@ -9,8 +9,7 @@ Since w(x) = exp(t(x)) with
 
     t(x) = n sgn(x) log(1 + b|x|),
 
-SSA is Softmax over t(x), and everything else about attention stays as it is. With b = 1/m and n = m,
-t(x) -> x as m -> inf: Softmax is the limit.
+SSA is Softmax over t(x). With b = 1/m and n = m, t(x) -> x as m -> inf: Softmax is the limit.
 """
 
 from __future__ import annotations
@@ -25,12 +24,13 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from babyssa.attention.flex import flex_ssa, runs_through_flex
+from babyssa.attention.laws import Law, Setting, power_law
 from babyssa.attention.learnable import Bound, Learnable, check_learnable, per_head
 from babyssa.attention.scoring import LogitScoring
 
 
 class _SignedLogMap(torch.autograd.Function):
-    """t(x) with its analytic derivatives; keeps x, n and b for the backward pass and nothing else.
+    """t(x) with its analytic derivatives; saves only x, n and b for the backward pass.
 
     Autograd through ``sign`` and ``abs`` would give 0 for dt/dx at x = 0, where it is n b.
     """
@@ -84,13 +84,13 @@ def ssa_map(x: Tensor, n: Tensor | float, b: Tensor | float) -> Tensor:
     return _SignedLogMap.apply(x, n, b)
 
 
-# Logits per piece: four tensors of 1 MiB stay in a core's share of the cache, and on a GPU one piece does.
+# Logits per piece: four tensors of 1 MiB fit in a core's share of the cache. A GPU takes all in one piece.
 _PIECE = {"cpu": 2**18}
 
 
 class _SSAWeights(torch.autograd.Function):
-    """softmax(t(x) + bias) over the keys. Where x is large, a piece at a time: what stands between x and
-    the weights w is never written to memory. Keeps x and w for the backward pass.
+    """softmax(t(x) + bias) over the keys; a large x goes a piece at a time, so that what is computed between
+    x and the weights w stays in the cache. Saves x and w for the backward pass.
     """
 
     @staticmethod
@@ -139,7 +139,7 @@ def _weights(x: Tensor, bias: Tensor | None, n: Tensor, b: Tensor) -> Tensor:
 def _gradients(
     gradient: Tensor, x: Tensor, w: Tensor, n: Tensor, b: Tensor, needs_n: bool, needs_b: bool
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Those of x, n and b: with g = dL/dw,
+    """The gradients of x, n and b: with g = dL/dw,
 
     dL/dt = w (g - sum w g),    dL/dx = dL/dt n b / (1 + b|x|),
     dL/dn = sum dL/dt t / n,    dL/db = sum dL/dx x / b.
@@ -185,7 +185,7 @@ class SSAConfig:
     learn_n, learn_b : bool
         Whether each is learned.
     granularity : {"head", "layer", "model"}
-        What shares one learnable n or b.
+        What shares one learned n or b.
     """
 
     n: float = 1.5
@@ -204,6 +204,9 @@ _BOUNDS = {"n": Bound(1.0, reachable=True), "b": Bound(0.0)}
 class SSA(Learnable, LogitScoring):
     """Scaled Signed Averaging: Softmax over t(x) = n sgn(x) log(1 + b|x|).
 
+    As w(x) ~ (b x)^n for large x, a lead of D leaves the others D^-n; magnified, logits above 0 keep shares by
+    x_j^n and the others nothing.
+
     Learnable n and b are stored unconstrained, as `raw_n` and `raw_b`, and read in their domain through
     the properties `n` = 1 + softplus(raw_n) and `b` = softplus(raw_b).
 
@@ -211,7 +214,10 @@ class SSA(Learnable, LogitScoring):
     """
 
     name = "ssa"
+    description = "proportional to (1 + b|x|)^(sgn(x) n)"
+    source = "Naim et al., arXiv 2508.14685"
     Config = SSAConfig
+    variants = {"ssa-1.5": SSAConfig(n=1.5, learn_n=False), "ssa-2": SSAConfig(n=2.0, learn_n=False)}
     bounds = _BOUNDS
 
     @property
@@ -224,23 +230,26 @@ class SSA(Learnable, LogitScoring):
         """The scale: (heads,), (1,) or a float where it is fixed."""
         return self.number("b")
 
+    def law(self, setting: Setting) -> Law:
+        return power_law(setting, self.config.n)
+
     def transform(self, logits: Tensor) -> Tensor:
         return ssa_map(logits, per_head(self.n), per_head(self.b))
 
     def normalized(self, logits: Tensor, bias: Tensor | None) -> Tensor:
-        """As for any scoring, softmax(transform(logits) + bias), but in one step: see :class:`_SSAWeights`."""
-        n, b = (number.view(1, -1, 1, 1) for number in self._of_every_head(logits))
+        """softmax(transform(logits) + bias), in one step: see :class:`_SSAWeights`."""
+        n, b = (number.view(1, -1, 1, 1) for number in self._by_head(logits))
         return _SSAWeights.apply(logits, bias, n, b)
 
-    def _of_every_head(self, like: Tensor) -> tuple[Tensor, Tensor]:
-        """n and b, each (heads,), of the type and on the device of `like`."""
+    def _by_head(self, like: Tensor) -> tuple[Tensor, Tensor]:
+        """n and b, each (heads,), with the dtype and device of `like`."""
         numbers = (torch.as_tensor(number, dtype=like.dtype, device=like.device) for number in (self.n, self.b))
         n, b = (number.expand(self.heads) for number in numbers)
         return n, b
 
     def forward(self, query, key, value, mask=None, *, scaling, dropout=0.0, need_weights=True):
-        acting = dropout if self.training else 0.0
-        if runs_through_flex(query, key, value, dropout=acting, need_weights=need_weights):
-            n, b = self._of_every_head(query.new_empty(0, dtype=torch.float32))
+        active = dropout if self.training else 0.0
+        if runs_through_flex(query, key, value, dropout=active, need_weights=need_weights):
+            n, b = self._by_head(query.new_empty(0, dtype=torch.float32))
             return flex_ssa(query, key, value, mask, n=n, b=b, scaling=scaling), None
         return super().forward(query, key, value, mask, scaling=scaling, dropout=dropout)

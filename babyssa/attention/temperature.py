@@ -7,6 +7,7 @@ from typing import Literal
 
 from torch import Tensor
 
+from babyssa.attention.laws import Law, Setting
 from babyssa.attention.learnable import Bound, Learnable, check_learnable, per_head
 from babyssa.attention.scoring import LogitScoring
 
@@ -39,15 +40,20 @@ class TemperatureConfig:
 class Temperature(Learnable, LogitScoring):
     """softmax(x / tau) over logits x (batch, heads, query, key).
 
-    A learned tau adds nothing that the query projection could not learn by its scale; what differs is how
-    fast it moves. It saturates as Softmax does: a lead of D leaves the others e^(-D/tau).
+    A learned tau adds nothing that the query projection could not learn by its scale; it only moves at
+    another speed. It saturates as Softmax does: a lead of D leaves the others e^(-D/tau).
 
     Source: Hinton, Vinyals & Dean 2015, arXiv 1503.02531, equation 1.
     """
 
     name = "temperature"
+    description = "softmax(x / tau)"
+    source = "Hinton et al., arXiv 1503.02531"
     Config = TemperatureConfig
     bounds = _BOUNDS
 
     def transform(self, logits: Tensor) -> Tensor:
         return logits / per_head(self.number("tau"))
+
+    def law(self, setting: Setting) -> Law:
+        return Law("exponential", -setting.gap / self.config.tau)

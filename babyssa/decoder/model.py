@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from transformers import NemotronConfig, NemotronForCausalLM, PreTrainedModel
 
-from babyssa.attention import SoftmaxConfig, scoring_changes, scoring_config, set_scoring
+from babyssa.attention import new_model
 from babyssa.decoder.config import DecoderSize
 
 
@@ -38,16 +37,15 @@ def build_decoder(
     variant : str
         Attention scoring, such as "ssa-1.5".
     scoring : dict, optional
-        Parameters of the scoring that differ from the variant's; CosFormer's max_length is the model's.
+        Parameters of the scoring that differ from the variant's.
     seed : int
-        Decides the initial weights; the global random state is left as it was.
+        Decides the initial weights; the global random state is unchanged.
 
     Raises
     ------
     ConfigError
-        For an unknown variant or parameter.
+        For an unknown variant or parameter, or one that does not fit the model.
     """
-    chosen = scoring_config(variant, **scoring_changes(variant, scoring or {}, size.max_length))
     pad = tokenizer.pad_token_id
     config = NemotronConfig(
         vocab_size=len(tokenizer),
@@ -67,10 +65,7 @@ def build_decoder(
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id,
     )
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        model = NemotronForCausalLM(config)
-    return model if isinstance(chosen, SoftmaxConfig) else set_scoring(model, chosen)
+    return new_model(NemotronForCausalLM, config, variant, scoring, seed=seed)
 
 
 def causal_lm_loss(model: nn.Module, batch: dict[str, Tensor]) -> Tensor:

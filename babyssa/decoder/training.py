@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import tempfile
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from babyssa.attention import scoring_changes
+from babyssa.attention import scoring_config
 from babyssa.console import progress, say
 from babyssa.corpus import load_tokenizer, read_documents, tokenizer_sha256, train_tokenizer
 from babyssa.corpus.documents import is_text, shuffled
@@ -63,8 +62,7 @@ def train_decoder(settings: DecoderTraining, *, overwrite: bool = False) -> Trai
     check_devices()
     check_earlier_run(settings.out, overwrite)
     # Before the corpus is read: an unknown variant is the quickest thing to refuse.
-    scoring = scoring_changes(settings.variant, settings.scoring, settings.size.max_length)
-    settings = dataclasses.replace(settings, scoring=scoring)
+    scoring_config(settings.variant, **settings.scoring)
     tokenizer = _tokenizer(settings)
     model = build_decoder(
         settings.size, tokenizer, variant=settings.variant, scoring=settings.scoring, seed=settings.seed

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import tempfile
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from babyssa.attention import scoring_changes
+from babyssa.attention import scoring_config
 from babyssa.console import say
 from babyssa.corpus import encode_sentences, load_tokenizer, read_corpus, tokenizer_sha256, train_tokenizer
 from babyssa.corpus.encoded import Sentences, encode_corpus
@@ -57,8 +56,7 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
     check_devices()
     check_earlier_run(settings.out, overwrite)
     # Before the corpus is read: an unknown variant is the quickest thing to refuse.
-    scoring = scoring_changes(settings.variant, settings.scoring, settings.size.max_length)
-    settings = dataclasses.replace(settings, scoring=scoring)
+    scoring_config(settings.variant, **settings.scoring)
     text = read_corpus(settings.corpus)
     rows, held_out = split(text, settings.evaluation.held_out)
     tokenizer = _tokenizer(settings)

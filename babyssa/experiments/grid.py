@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from babyssa.attention import scoring_changes, scoring_config, scoring_settings
+from babyssa.attention import fit_scoring, scoring_config, scoring_settings
 from babyssa.comparison import compare
 from babyssa.comparison.results import EARLY_VERSIONS, read_result
 from babyssa.console import say
@@ -285,9 +285,7 @@ def _refuse_another_run(settings: EncoderTraining, facts: dict[str, str | int], 
     """Raise OutputExistsError unless the finished run in `folder` is what `settings` would train."""
     wanted = {key: value for key, value in plain(settings).items() if key != _EVALUATION}
     wanted |= {
-        "scoring": scoring_settings(
-            scoring_config(settings.variant, **scoring_changes(settings.variant, {}, settings.size.max_length))
-        ),
+        "scoring": scoring_settings(fit_scoring(scoring_config(settings.variant), settings.size.max_length)),
         f"{_EVALUATION}.held_out": settings.evaluation.held_out,
         "facts": facts,
     }

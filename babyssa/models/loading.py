@@ -17,6 +17,7 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from babyssa.attention import register_checkpoint
+from babyssa.attention.adapter import longest_sequence
 from babyssa.console import quiet_transformers
 from babyssa.corpus import tokenizer_sha256
 from babyssa.errors import BabySSAError, ConfigError, ModelError
@@ -191,14 +192,10 @@ def _kind_of(config: Any, name: str | Path, architecture: str | None = None) -> 
 
 def _max_tokens(model: nn.Module, tokenizer: Any) -> int | None:
     """The longest sequence that both the model's positions and the tokenizer's own limit allow."""
-    positions = getattr(model.config, "max_position_embeddings", None)
-    for name, module in model.named_modules():
-        # RoBERTa and its kin count positions from padding_idx + 1.
-        is_table = name.endswith("position_embeddings") and isinstance(module, nn.Embedding)
-        if is_table and module.padding_idx is not None:
-            positions = module.num_embeddings - module.padding_idx - 1
     limits = [
-        limit for limit in (positions, tokenizer.model_max_length) if limit is not None and 0 < limit < 10**9
+        limit
+        for limit in (longest_sequence(model), tokenizer.model_max_length)
+        if limit is not None and 0 < limit < 10**9
     ]
     return int(min(limits)) if limits else None
 

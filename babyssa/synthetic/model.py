@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, GPT2Config, GPT2Model, GPT2PreTrainedModel
 from transformers.utils import ModelOutput
 
-from babyssa.attention import SoftmaxConfig, register, scoring_changes, scoring_config, set_scoring
+from babyssa.attention import new_model, register
 from babyssa.errors import ConfigError, DataError
 from babyssa.synthetic.config import InContextSize
 
@@ -130,18 +130,19 @@ def build_transformer(
     size : InContextSize
         Size of the model.
     variant : str
-        Attention scoring, such as "ssa-1.5". CosFormer's max_length is the model's, unless it is given.
+        Attention scoring, such as "ssa-1.5".
     scoring : dict, optional
         Parameters of the scoring that differ from the variant's.
     seed : int
-        Decides the initial weights; the global random state is left as it was.
+        Decides the initial weights; the global random state is unchanged.
 
     Raises
     ------
     ConfigError
-        For an unknown variant or parameter, or a scoring for a model without attention.
+        For an unknown variant or parameter, or a scoring that does not fit the model.
     """
-    chosen = scoring_config(variant, **scoring_changes(variant, scoring or {}, size.max_numbers))
+    if size.blocks == "feed-forward" and variant != "softmax":
+        raise ConfigError(f"a model without attention has no place for '{variant}'", remedy="use softmax")
     config = InContextConfig(
         vocab_size=1,
         n_positions=size.max_numbers,
@@ -158,11 +159,4 @@ def build_transformer(
         bos_token_id=None,
         eos_token_id=None,
     )
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        model = InContextTransformer(config)
-    if isinstance(chosen, SoftmaxConfig):
-        return model
-    if size.blocks == "feed-forward":
-        raise ConfigError(f"a model without attention has no place for '{variant}'", remedy="use softmax")
-    return set_scoring(model, chosen)
+    return new_model(InContextTransformer, config, variant, scoring, seed=seed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,6 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
-from babyssa.attention import scoring_changes
 from babyssa.processes import joined
 from babyssa.synthetic.config import SyntheticTraining
 from babyssa.synthetic.model import build_transformer
@@ -69,8 +67,6 @@ def train_synthetic(settings: SyntheticTraining, *, overwrite: bool = False) -> 
     """
     check_devices()
     check_earlier_run(settings.out, overwrite)
-    scoring = scoring_changes(settings.variant, settings.scoring, settings.size.max_numbers)
-    settings = dataclasses.replace(settings, scoring=scoring)
     task = task_named(settings.task)
     model = build_transformer(
         settings.size, variant=settings.variant, scoring=settings.scoring, seed=settings.seed

@@ -12,7 +12,7 @@ import numpy as np
 from transformers import PreTrainedModel, set_seed
 
 from babyssa import processes
-from babyssa.attention import Scoring, scoring_config, scoring_settings
+from babyssa.attention import Scoring
 from babyssa.console import quiet_transformers, say
 from babyssa.errors import Stopped
 from babyssa.files import locked, remove_partials, tensors_sha256, versions
@@ -135,7 +135,8 @@ def run_training(
         "device": device_name(),
         "precision": precision_of(settings.optimisation),
     }
-    scoring = scoring_settings(scoring_config(settings.variant, **settings.scoring))
+    scoring = {**getattr(model.config, "attention_scoring", {})}
+    scoring.pop("name", None)
     out = Path(settings.out)
     with ExitStack() as held:
 

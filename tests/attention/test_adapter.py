@@ -29,7 +29,6 @@ from transformers import (
 )
 
 from babyssa.attention import (
-    VARIANTS,
     CosFormerConfig,
     MixedConfig,
     SoftmaxConfig,
@@ -38,6 +37,7 @@ from babyssa.attention import (
     scoring_parameters,
     scorings,
     set_scoring,
+    variants,
 )
 from babyssa.attention.adapter import scored_attention_forward
 from babyssa.errors import ConfigError, ModelError
@@ -80,7 +80,7 @@ CASES = [(kind, variant) for kind in STOCK for variant in ("ssa", "ssa-1.5", "so
 CASES += [(kind, variant) for kind in KINDS for variant in ALTERNATIVES]
 CAUSAL_CASES = [(kind, variant) for kind, variant in CASES if kind in CAUSAL and variant != "softmax"]
 # The rest of every scoring in every model, for the one test that all must pass.
-OTHERS = [(kind, variant) for kind in STOCK for variant in VARIANTS if (kind, variant) not in CASES]
+OTHERS = [(kind, variant) for kind in STOCK for variant in variants() if (kind, variant) not in CASES]
 MIXED = MixedConfig([["linear", 1], [{"name": "ssa", "n": 1.7}, 1], ["cosformer", 1], ["entmax", 1]])
 
 
@@ -196,7 +196,7 @@ def test_attention_weights_can_be_had(kind):
 @pytest.mark.parametrize(
     "kind, config",
     [
-        *((kind, VARIANTS[variant]) for kind, variant in CASES),
+        *((kind, variants()[variant]) for kind, variant in CASES),
         *((kind, SSAConfig(granularity="layer")) for kind in KINDS),
         *((kind, SSAConfig(granularity="model")) for kind in KINDS),
         *((kind, MIXED) for kind in KINDS),

@@ -6,15 +6,15 @@ import math
 import pytest
 
 from babyssa.attention import (
-    SCORINGS,
-    VARIANTS,
     MixedConfig,
     SoftmaxConfig,
     SSAConfig,
     TemperatureConfig,
     build_scoring,
+    scoring_classes,
     scoring_config,
     scoring_to_dict,
+    variants,
 )
 from babyssa.attention.registry import scoring_from_dict
 from babyssa.errors import ConfigError
@@ -27,10 +27,10 @@ MIXTURES = [
 
 
 def test_every_scoring_is_a_variant_with_its_defaults():
-    assert all(VARIANTS[name] == scoring.Config() for name, scoring in SCORINGS.items())
+    assert all(variants()[name] == scoring.Config() for name, scoring in scoring_classes().items())
 
 
-@pytest.mark.parametrize("config", [*VARIANTS.values(), *MIXTURES])
+@pytest.mark.parametrize("config", [*variants().values(), *MIXTURES])
 def test_a_config_survives_as_plain_values(config):
     values = json.loads(json.dumps(scoring_to_dict(config)))
     again = scoring_from_dict(values)

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from babyssa.attention import VARIANTS, MixedConfig, SSAConfig, TemperatureConfig, build_scoring
+from babyssa.attention import MixedConfig, SSAConfig, TemperatureConfig, build_scoring, variants
 
 CONFIGS = {
-    **VARIANTS,
+    **variants(),
     "ssa-fixed": SSAConfig(learn_n=False, learn_b=False),
     "ssa-layer": SSAConfig(granularity="layer"),
     "temperature-2": TemperatureConfig(tau=2.0, learn_tau=False),

@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, NemotronConfig, NemotronForCausalLM
 
-from babyssa.attention import VARIANTS
+from babyssa.attention import variants
 from babyssa.decoder import DecoderSize, build_decoder
 from babyssa.decoder.model import causal_lm_loss
 from babyssa.errors import ConfigError
@@ -68,7 +68,7 @@ def test_variants_share_their_initial_weights_and_leave_the_global_random_state(
     )
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", variants())
 def test_no_token_sees_a_later_one(variant, decoder, causal):
     model = decoder(variant)
     ids = torch.arange(5, 29)[None]

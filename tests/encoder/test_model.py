@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM, RobertaConfig, RobertaForMaskedLM
 
-from babyssa.attention import VARIANTS, scorings
+from babyssa.attention import scorings, variants
 from babyssa.commands.settings import read_recipe
 from babyssa.encoder import EncoderSize, EncoderTraining, MaskedSentences, Masking, Vocabulary, build_encoder
 from babyssa.encoder.model import masked_lm_loss
@@ -72,7 +72,7 @@ def test_babyberta_has_the_published_size():
     assert sum(p.numel() for p in model.parameters()) == pytest.approx(8.52e6, rel=0.005)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", variants())
 def test_variants_start_from_the_same_common_weights(variant, tokenizer):
     baseline = build_encoder(SMALL, tokenizer, seed=5).state_dict()
     state = build_encoder(SMALL, tokenizer, variant=variant, seed=5).state_dict()
@@ -92,7 +92,7 @@ def test_the_seed_decides_the_weights_and_nothing_else_does(tokenizer):
     assert not torch.equal(first["lm_head.dense.weight"], other["lm_head.dense.weight"])
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", variants())
 def test_a_saved_encoder_comes_back(variant, tokenizer, tmp_path):
     model = build_encoder(SMALL, tokenizer, variant=variant).eval()
     model.save_pretrained(tmp_path)

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForMaskedLM
 
-from babyssa.attention import VARIANTS, set_scoring
+from babyssa.attention import set_scoring, variants
 from babyssa.attention.ssa import SSAConfig
 from babyssa.encoder import EncoderSize, build_encoder
 from babyssa.models.roberta import computes, logits_at
@@ -37,7 +37,7 @@ def assert_as_stock(model, ids, mask, positions):
         assert torch.allclose(a.to_dense(), b, atol=1e-10), name
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", variants())
 @pytest.mark.parametrize("lengths", [[9, 5, 11, 3], [6, 6]], ids=["padded", "of one length"])
 def test_logits_and_gradients_are_those_of_the_whole_model(variant, lengths, tokenizer):
     model = build_encoder(SIZE, tokenizer, variant=variant).double().eval()

@@ -7,20 +7,22 @@ import pytest
 import torch
 
 from babyssa.attention import (
-    SCORINGS,
-    VARIANTS,
     CosFormerConfig,
     MixedConfig,
+    Scoring,
     SSAConfig,
     TemperatureConfig,
     build_scoring,
+    scoring_classes,
+    variants,
 )
+from babyssa.attention.laws import Law, Setting
 from babyssa.errors import ConfigError, ModelError
 from babyssa.probing.figures import draw_saturation
-from babyssa.probing.saturation import LAWS, Law, Setting, mass_of_others, saturation
+from babyssa.probing.saturation import mass_of_others, saturation
 
 CONFIGS = {
-    **VARIANTS,
+    **variants(),
     "n = 3": SSAConfig(n=3.0, b=0.05),
     "n = 1": SSAConfig(n=1.0, b=4.0, learn_n=False),
     "cool": TemperatureConfig(tau=0.2),
@@ -74,7 +76,7 @@ def test_the_laws_are_those_of_the_papers(label, lead, magnification, measured):
 
 
 def test_every_scoring_has_a_law():
-    assert {*LAWS, "mixed"} == set(SCORINGS)
+    assert all(scoring.law is not Scoring.law for scoring in scoring_classes().values())
 
 
 def test_softmax_saturates_under_magnification_and_ssa_does_not(measured):
@@ -95,9 +97,9 @@ def test_ssa_saturates_under_magnification_where_one_logit_alone_is_above_zero(o
 
 @pytest.mark.parametrize("keys", [4, 9])
 @pytest.mark.parametrize("condition", ["lead", "magnification"])
-@pytest.mark.parametrize("name", SCORINGS)
+@pytest.mark.parametrize("name", scoring_classes())
 def test_a_curve_is_the_definition_of_its_scoring(name, condition, keys, definition):
-    scoring = build_scoring(VARIANTS[name], 4)
+    scoring = build_scoring(variants()[name], 4)
     setting = Setting(condition, keys)
     x = torch.tensor([0.03, 0.5, 2.0, 30.0], dtype=torch.float64)
     found = mass_of_others(scoring, setting, x)
@@ -133,10 +135,10 @@ def test_scaling_the_query_does_not_saturate_cosformer():
     """It forms no logits: only the key's size counts, as the documentation says."""
     generator = torch.Generator().manual_seed(0)
     query, key, value = (torch.randn(1, 2, 6, 4, generator=generator, dtype=torch.float64) for _ in range(3))
-    cosformer = build_scoring(VARIANTS["cosformer"], 2)
+    cosformer = build_scoring(variants()["cosformer"], 2)
     once, _ = cosformer(query, key, value, scaling=1.0)
     assert torch.allclose(cosformer(1e6 * query, key, value, scaling=1.0)[0], once, rtol=1e-12)
-    linear = build_scoring(VARIANTS["linear"], 2)
+    linear = build_scoring(variants()["linear"], 2)
     large, _ = linear(1e6 * query, key, value, scaling=1.0)
     assert torch.allclose(linear(1e9 * query, key, value, scaling=1.0)[0], large, rtol=1e-4, atol=1e-5)
 
@@ -148,13 +150,29 @@ def test_scaling_the_query_does_not_saturate_cosformer():
         (None, 3, "keys is 3; a whole number from 4 to 10,000"),
         (None, 10_001, "keys is 10001"),
         (None, 4.5, "keys is 4.5"),
-        ({"steep": SSAConfig(n=1e5)}, 16, "scoring 'steep' leaves the others less than"),
+        ({"steep": SSAConfig(n=1e7)}, 16, "scoring 'steep' leaves the others less than"),
         ({"x": 3}, 16, "3 is not the config of a scoring"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(scorings, keys, says):
     with pytest.raises(ConfigError, match=says):
         saturation(scorings, keys=keys)
+
+
+@pytest.mark.parametrize("m", [100, 260, 1000, 5500, 1e6])
+def test_ssa_on_its_way_to_softmax_can_be_measured(m):
+    """With b = 1/m and n = m, ever less is left under magnification; from m = 5,000 on, no float can hold it."""
+    lead, magnification = saturation({"limit": SSAConfig(n=m, b=1 / m)}).curves
+    assert lead.law == Law("power", -m) and lead.measured < 0
+    expected = math.exp(m * math.log(13 / 15))
+    assert magnification.law.value == pytest.approx(expected, rel=1e-6)
+    if m <= 260:
+        assert abs(magnification.deviation_percent) < 2
+    if m == 1e6:
+        assert magnification.law.value == magnification.measured == magnification.deviation_percent == 0
+        # As Softmax, at all leads that leave a float.
+        softmax = saturation(["softmax"]).curves[0].mass
+        assert lead.mass[:200] == pytest.approx(softmax[:200], rel=1e-3)
 
 
 def test_more_keys_than_cosformer_measures_are_refused():

@@ -1,0 +1,79 @@
+"""How attention saturates in theory: what a formula says of the weight that is left to all keys but one.
+
+The two settings are those of theorems 1 and 2 of arXiv 2508.14685. Every scoring states its law in each
+(:meth:`babyssa.attention.scoring.Scoring.law`); :mod:`babyssa.probing.saturation` measures it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+Condition = Literal["lead", "magnification"]
+
+
+@dataclass(frozen=True)
+class Law:
+    """What the weight left to the other keys does as x, the lead or the factor, grows.
+
+    Parameters
+    ----------
+    kind : {"exponential", "power", "threshold", "limit"}
+        The form of the law.
+    value : float
+        The slope of log(weight) against x (exponential) or against log(x) (power), the x from which on the
+        weight is exactly 0 (threshold), or the weight that remains for every x (limit).
+    """
+
+    kind: Literal["exponential", "power", "threshold", "limit"]
+    value: float
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One of the two conditions, with a number of keys; the last key leads, and x goes from 0 to infinity.
+
+    Parameters
+    ----------
+    condition : {"lead", "magnification"}
+        Lead: all keys but the last have logits evenly spaced from -1 to 1, and the last has 1 + x.
+        Magnification: all keys have logits evenly spaced from -1 to 1, times x.
+    keys : int
+        How many there are.
+    """
+
+    condition: Condition
+    keys: int
+
+    @property
+    def gap(self) -> float:
+        """How far the last logit leads the next, in units of x."""
+        return 1.0 if self.condition == "lead" else 2 / (self.keys - 1)
+
+    def logits(self, x: Tensor) -> Tensor:
+        """The logits at every x, (points, keys)."""
+        x = x.unsqueeze(-1)
+        if self.condition == "magnification":
+            return x * torch.linspace(-1, 1, self.keys, dtype=x.dtype)
+        others = torch.linspace(-1, 1, self.keys - 1, dtype=x.dtype)
+        return torch.cat([others.expand(len(x), -1), 1 + x], dim=-1)
+
+
+def power_law(setting: Setting, power: float, by_distance: Sequence[float] | None = None) -> Law:
+    """The law of a weight that grows as x_j^power where the logit x_j is above 0, and vanishes elsewhere.
+
+    After a lead D the others keep D^-power. Magnified, the logits above 0 keep shares by x_j^power; where
+    `by_distance` is given, times its element number d for the key d places before the last.
+    """
+    if setting.condition == "lead":
+        return Law("power", -power)
+    last = setting.keys - 1
+    weights = [max(2 * j / last - 1, 0.0) ** power for j in range(setting.keys)]
+    if by_distance is not None:
+        weights = [weight * by_distance[last - j] for j, weight in enumerate(weights)]
+    return Law("limit", math.fsum(weights[:-1]) / math.fsum(weights))
