@@ -10,7 +10,7 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "config": ["DecoderEvaluation", "DecoderSize", "DecoderTraining"],
+        "config": ["Evaluation", "DecoderSize", "DecoderTraining"],
         "packing": ["PackedSequences", "ShuffledBatches", "StreamedSequences", "causal_tokenizer"],
         "model": ["build_decoder"],
         "training": ["train_decoder"],

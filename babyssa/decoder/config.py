@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from babyssa.errors import ConfigError
-from babyssa.training.config import Optimisation, check_seed
+from babyssa.training.config import Evaluation, Optimisation, check_seed
 
 
 @dataclass(frozen=True)
@@ -75,38 +75,6 @@ class DecoderSize:
 
 
 @dataclass(frozen=True)
-class DecoderEvaluation:
-    """What is measured during training, and how often.
-
-    Parameters
-    ----------
-    held_out : int
-        Documents kept out of training: at even distances through the corpus; of a stream, the first ones.
-    every : int
-        Steps between two measurements of the held-out perplexity; 0 measures at the end only.
-    suite : str, optional
-        A suite of minimal pairs probed with `loglik` at each measurement (a learning curve).
-    suite_order : {"bad-first", "good-first"}, optional
-        The order within the suite's pairs, where the suite does not state it.
-    limit : int, optional
-        Only so many pairs of each paradigm.
-    """
-
-    held_out: int = 500
-    every: int = 0
-    suite: str | None = None
-    suite_order: Literal["bad-first", "good-first"] | None = None
-    limit: int | None = None
-
-    def __post_init__(self):
-        if self.held_out < 0 or self.every < 0:
-            raise ConfigError(
-                f"evaluation.held_out is {self.held_out} and evaluation.every {self.every}",
-                remedy="both are at least 0",
-            )
-
-
-@dataclass(frozen=True)
 class DecoderTraining:
     """One decoder run.
 
@@ -141,7 +109,7 @@ class DecoderTraining:
         Size of the model.
     optimisation : Optimisation
         Optimiser, schedule and budget.
-    evaluation : DecoderEvaluation
+    evaluation : Evaluation
         What is measured during training.
     """
 
@@ -159,7 +127,7 @@ class DecoderTraining:
     seed: int = 0
     size: DecoderSize = field(default_factory=DecoderSize)
     optimisation: Optimisation = field(default_factory=Optimisation)
-    evaluation: DecoderEvaluation = field(default_factory=DecoderEvaluation)
+    evaluation: Evaluation = field(default_factory=Evaluation)
 
     def __post_init__(self):
         check_seed(self.seed)

@@ -1,21 +1,21 @@
-"""Trains one decoder: documents -> tokenizer -> packed sequences -> Trainer -> run folder."""
+"""Trains one decoder: documents -> tokenizer -> packed sequences -> training loop -> run folder."""
 
 from __future__ import annotations
 
-import tempfile
+import dataclasses
 from collections.abc import Callable, Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch.utils.data import Dataset, Sampler
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from babyssa.attention import scoring_config
-from babyssa.console import progress, say
-from babyssa.corpus import load_tokenizer, read_documents, tokenizer_sha256, train_tokenizer
+from babyssa.console import progress
+from babyssa.corpus import read_documents
 from babyssa.corpus.documents import is_text, shuffled
 from babyssa.corpus.preparation import corpus_file, held_out_places
-from babyssa.decoder.config import DecoderEvaluation, DecoderTraining
+from babyssa.decoder.config import DecoderTraining
 from babyssa.decoder.model import build_decoder, causal_lm_loss
 from babyssa.decoder.packing import (
     Documents,
@@ -31,15 +31,16 @@ from babyssa.models.encoding import encode_documents
 from babyssa.probing.learning_curve import suite_accuracy
 from babyssa.processes import joined
 from babyssa.training.batches import ConsecutiveBatches
-from babyssa.training.devices import check_devices
+from babyssa.training.config import Evaluation
 from babyssa.training.loop import Objective
-from babyssa.training.run import TrainingRun, run_training
-from babyssa.training.run_folder import check_earlier_run
+from babyssa.training.run import TrainingRun, check_run, run_tokenizer, run_training
 
 
 @joined()
 def train_decoder(settings: DecoderTraining, *, overwrite: bool = False) -> TrainingRun:
-    """Train one decoder and write its run folder.
+    """Train one decoder and write its run folder, or resume the run that was stopped in it.
+
+    Parameters, returns and errors are those of :func:`babyssa.encoder.train_encoder`.
 
     Parameters
     ----------
@@ -47,35 +48,22 @@ def train_decoder(settings: DecoderTraining, *, overwrite: bool = False) -> Trai
         Everything that decides the run.
     overwrite : bool
         Whether an earlier run in ``settings.out`` may be replaced.
-
-    Returns
-    -------
-    TrainingRun
-
-    Raises
-    ------
-    OutputExistsError
-        If ``settings.out`` holds a run already.
-    DataError, ModelError, ConfigError
-        If corpus, tokenizer or settings cannot be used; the message says which and what to do.
     """
-    check_devices()
-    check_earlier_run(settings.out, overwrite)
-    # Before the corpus is read: an unknown variant is the quickest thing to refuse.
-    scoring_config(settings.variant, **settings.scoring)
-    tokenizer = _tokenizer(settings)
+    check_run(settings, overwrite)
+    text = corpus_file(settings.corpus) if is_text(settings.corpus) else read(settings)
+    tokenizer = causal_tokenizer(
+        run_tokenizer(settings.tokenizer, text, settings.vocab_size, settings.size.max_length)
+    )
     model = build_decoder(
         settings.size, tokenizer, variant=settings.variant, scoring=settings.scoring, seed=settings.seed
     )
-    prepare = _stream if settings.streaming else _corpus
-    dataset, batches, held_out, facts, about = prepare(settings, tokenizer)
-    measure = _measurement(settings.evaluation, model, tokenizer, held_out)
+    data = stream(settings, tokenizer) if settings.streaming else pack(settings, tokenizer)
     objective = Objective(
-        dataset,
-        batches,
+        data.dataset,
+        data.batches,
         loss=causal_lm_loss,
         predictions=lambda batch: batch["input_ids"][:, 1:].numel(),
-        measure=measure,
+        measure=learning_curve(settings.evaluation, model, tokenizer, data.held_out),
         measure_every=settings.evaluation.every,
     )
     return run_training(
@@ -84,13 +72,39 @@ def train_decoder(settings: DecoderTraining, *, overwrite: bool = False) -> Trai
         model,
         objective,
         tokenizer=tokenizer,
-        facts={**facts, "tokenizer_sha256": tokenizer_sha256(tokenizer), "vocabulary": len(tokenizer)},
+        facts=data.facts,
+        about=data.about,
         overwrite=overwrite,
-        about=about,
     )
 
 
-def _read(settings: DecoderTraining) -> Iterator[str]:
+@dataclasses.dataclass(frozen=True)
+class TrainingData:
+    """A corpus as a decoder reads it.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Its sequences.
+    batches : Sampler
+        Their order.
+    held_out : array of int, (tokens,)
+        Documents that are not trained on, end to end.
+    facts : dict
+        What it is made from, for config.yaml.
+    about : str
+        The same in a few words.
+    """
+
+    dataset: Dataset
+    batches: Sampler
+    held_out: np.ndarray
+    facts: dict[str, Any]
+    about: str
+
+
+def read(settings: DecoderTraining) -> Iterator[str]:
+    """The documents of the run's corpus."""
     return read_documents(
         settings.corpus,
         layout=settings.documents,
@@ -100,28 +114,10 @@ def _read(settings: DecoderTraining) -> Iterator[str]:
     )
 
 
-def _tokenizer(settings: DecoderTraining):
-    """Load the tokenizer, or train one on the corpus, and let eos stand between documents."""
-    if settings.tokenizer is not None:
-        tokenizer = load_tokenizer(settings.tokenizer)
-    else:
-        say(f"no tokenizer given: training one of {settings.vocab_size} tokens on the corpus")
-        with tempfile.TemporaryDirectory() as scratch:
-            text = corpus_file(settings.corpus)
-            if not is_text(settings.corpus):
-                text = Path(scratch) / "corpus.txt"
-                with open(text, "w", encoding="utf-8", newline="\n") as file:
-                    file.writelines(f"{document}\n" for document in _read(settings))
-            tokenizer = train_tokenizer(text, scratch, vocab_size=settings.vocab_size, overwrite=True)
-    tokenizer.model_max_length = settings.size.max_length
-    return causal_tokenizer(tokenizer)
-
-
-def _corpus(settings: DecoderTraining, tokenizer):
-    """A corpus in memory, as token ids: its sequences, their order, the held-out tokens, and what it came to."""
+def pack(settings: DecoderTraining, tokenizer: PreTrainedTokenizerBase) -> TrainingData:
+    """A corpus in memory, as token ids, in shuffled sequences."""
     length = settings.size.max_length
-    read = progress(_read(settings), "tokenizing")
-    documents = Documents.of(encode_documents(tokenizer, read))
+    documents = Documents.of(encode_documents(tokenizer, progress(read(settings), "tokenizing")))
     if not len(documents):
         raise DataError("the corpus is empty", path=settings.corpus, remedy="it needs documents of text")
     places = np.zeros(len(documents), dtype=bool)
@@ -130,7 +126,7 @@ def _corpus(settings: DecoderTraining, tokenizer):
     refuse_tiny(len(training.ids), length, settings.corpus)
     dataset = PackedSequences(training.ids, length)
     facts = {
-        **_corpus_facts(settings),
+        **identity(settings),
         "training_documents": len(training),
         "training_tokens": len(training.ids),
         "training_sequences": len(dataset),
@@ -140,15 +136,15 @@ def _corpus(settings: DecoderTraining, tokenizer):
     }
     if len(held_out):
         facts["held_out_unigram_perplexity"] = unigram_perplexity(training.ids, held_out, len(tokenizer))
-    about = f"{len(dataset):,} sequences of {length} tokens ({dataset.remainder} left over at the end)"
     batches = ShuffledBatches(len(dataset), settings.optimisation.batch_size, settings.seed)
-    return dataset, batches, held_out, facts, about
+    about = f"{len(dataset):,} sequences of {length} tokens ({dataset.remainder} left over at the end)"
+    return TrainingData(dataset, batches, held_out, facts, about)
 
 
-def _stream(settings: DecoderTraining, tokenizer):
-    """A corpus read as training goes on; as :func:`_corpus`."""
+def stream(settings: DecoderTraining, tokenizer: PreTrainedTokenizerBase) -> TrainingData:
+    """A corpus that is read during training; its first documents are held out."""
     first = settings.evaluation.held_out
-    held_out = Documents.of(encode_documents(tokenizer, islice(_read(settings), first)))
+    held_out = Documents.of(encode_documents(tokenizer, islice(read(settings), first)))
     if len(held_out) < first:
         raise DataError(
             f"{first} documents are to be held out of a stream of {len(held_out)}",
@@ -157,29 +153,29 @@ def _stream(settings: DecoderTraining, tokenizer):
         )
 
     def documents(number: int) -> Iterator[str]:
-        rest = islice(_read(settings), first, None)
+        rest = islice(read(settings), first, None)
         return shuffled(rest, settings.shuffle_buffer, [settings.seed, number, 4])
 
     dataset = StreamedSequences(documents, tokenizer, settings.size.max_length, settings.corpus)
-    # What the stream cannot give is refused now, before an earlier run is replaced.
+    # A stream that gives no sequence raises here, before an earlier run is replaced.
     dataset[0]
     size = settings.optimisation
     batches = ConsecutiveBatches(size.steps * size.gradient_accumulation, size.batch_size)
     facts = {
-        **_corpus_facts(settings),
+        **identity(settings),
         "held_out_documents": len(held_out),
         "held_out_tokens": len(held_out.ids),
     }
     about = f"a stream in sequences of {settings.size.max_length} tokens"
-    return dataset, batches, held_out.ids, facts, about
+    return TrainingData(dataset, batches, held_out.ids, facts, about)
 
 
-def _corpus_facts(settings: DecoderTraining) -> dict[str, Any]:
+def identity(settings: DecoderTraining) -> dict[str, Any]:
     """What tells one corpus from another: the hash of a file, or the name of a dataset that is no file."""
     file = corpus_file(settings.corpus)
     if not file.is_file():
         return {"dataset": str(settings.corpus)}
-    # A stream may be too long to be read once more.
+    # A stream may be too long to read once more.
     return {"corpus_bytes": file.stat().st_size} if settings.streaming else {"corpus_sha256": sha256(file)}
 
 
@@ -189,22 +185,23 @@ def unigram_perplexity(training: np.ndarray, held_out: np.ndarray, vocabulary: i
     return float(np.exp(-np.log(counts[held_out] / counts.sum()).mean()))
 
 
-def _measurement(
-    evaluation: DecoderEvaluation, model, tokenizer, held_out: np.ndarray
-) -> Callable[[Any], dict[str, float]]:
-    """What is measured at each point of the learning curve.
+def learning_curve(
+    evaluation: Evaluation, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, held_out: np.ndarray
+) -> Callable[[PreTrainedModel], dict[str, float]]:
+    """A function that measures perplexity on the held-out tokens, and accuracy on a suite.
 
-    Raises what would be raised at the first measurement, before any training.
+    Raises
+    ------
+    ConfigError, DataError, ModelError
+        What the first measurement would raise: now, before any training.
     """
     from babyssa.models import as_loaded
     from babyssa.models.text_perplexity import token_nats
 
-    suite = evaluation.suite
-    accuracy = suite_accuracy(
-        as_loaded((model, tokenizer)), suite, evaluation.suite_order, "loglik", evaluation.limit
-    )
+    suite, order, method, limit = evaluation.suite, evaluation.suite_order, evaluation.method, evaluation.limit
+    accuracy = suite_accuracy(as_loaded((model, tokenizer)), suite, order, method, limit)
 
-    def measure(model) -> dict[str, float]:
+    def measure(model: PreTrainedModel) -> dict[str, float]:
         measured = {}
         if len(held_out):
             measured["perplexity"] = float(np.exp(token_nats(as_loaded((model, tokenizer)), held_out).mean()))

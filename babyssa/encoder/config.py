@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from babyssa.errors import ConfigError
-from babyssa.training.config import Optimisation, check_seed
+from babyssa.training.config import Evaluation, Optimisation, check_seed
 
 
 @dataclass(frozen=True)
@@ -93,41 +93,6 @@ class Masking:
             )
         if self.patterns < 0:
             raise ConfigError(f"masking.patterns is {self.patterns}", remedy="it is at least 0")
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """What is measured during training, and how often.
-
-    Parameters
-    ----------
-    held_out : int
-        Sentences kept out of training, at even distances through the corpus.
-    every : int
-        Steps between two measurements of the held-out pseudo-perplexity; 0 measures at the end only.
-    suite : str, optional
-        A suite of minimal pairs probed at each measurement (a learning curve).
-    suite_order : {"bad-first", "good-first"}, optional
-        The order within the suite's pairs, where the suite does not state it.
-    method : str
-        Scoring method of those pairs.
-    limit : int, optional
-        Only so many pairs of each paradigm.
-    """
-
-    held_out: int = 500
-    every: int = 0
-    suite: str | None = None
-    suite_order: Literal["bad-first", "good-first"] | None = None
-    method: str = "pll"
-    limit: int | None = None
-
-    def __post_init__(self):
-        if self.held_out < 0 or self.every < 0:
-            raise ConfigError(
-                f"evaluation.held_out is {self.held_out} and evaluation.every {self.every}",
-                remedy="both are at least 0",
-            )
 
 
 @dataclass(frozen=True)

@@ -1,35 +1,31 @@
-"""Trains one encoder: corpus -> tokenizer -> masked sentences -> Trainer -> run folder."""
+"""Trains one encoder: corpus -> tokenizer -> token ids -> masked sentences -> training loop -> run folder."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from babyssa.attention import scoring_config
-from babyssa.console import say
-from babyssa.corpus import encode_sentences, load_tokenizer, read_corpus, tokenizer_sha256, train_tokenizer
+from babyssa.corpus import encode_sentences, read_corpus
 from babyssa.corpus.encoded import Sentences, encode_corpus
 from babyssa.corpus.preparation import corpus_file, held_out_places
 from babyssa.encoder.batches import LengthBatches, MaskedSentences
-from babyssa.encoder.config import EncoderTraining, Evaluation
+from babyssa.encoder.config import EncoderTraining
 from babyssa.encoder.masking import Vocabulary
 from babyssa.encoder.model import build_encoder, masked_lm_loss
 from babyssa.errors import DataError
 from babyssa.files import sha256
 from babyssa.probing.learning_curve import suite_accuracy
 from babyssa.processes import joined
-from babyssa.training.devices import check_devices
+from babyssa.training.config import Evaluation
 from babyssa.training.loop import Objective
-from babyssa.training.run import TrainingRun, run_training
-from babyssa.training.run_folder import check_earlier_run
+from babyssa.training.run import TrainingRun, check_run, run_tokenizer, run_training
 
 
 @joined()
 def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> TrainingRun:
-    """Train one encoder and write its run folder, or go on with the run that was stopped in it.
+    """Train one encoder and write its run folder, or resume the run that was stopped in it.
 
     Parameters
     ----------
@@ -49,69 +45,58 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
     BusyError
         If another process trains in ``settings.out``.
     Stopped
-        If Ctrl-C or SIGTERM came: the run is saved, and the same call goes on with it.
+        On Ctrl-C or SIGTERM: the run is saved, and the same call resumes it.
     DataError, ModelError, ConfigError
         If corpus, tokenizer or settings cannot be used; the message says which and what to do.
     """
-    check_devices()
-    check_earlier_run(settings.out, overwrite)
-    # Before the corpus is read: an unknown variant is the quickest thing to refuse.
-    scoring_config(settings.variant, **settings.scoring)
+    check_run(settings, overwrite)
+    file = corpus_file(settings.corpus)
     text = read_corpus(settings.corpus)
     rows, held_out = split(text, settings.evaluation.held_out)
-    tokenizer = _tokenizer(settings)
+    tokenizer = run_tokenizer(settings.tokenizer, file, settings.vocab_size, settings.size.max_length)
     vocabulary = Vocabulary.of(tokenizer)
-    sentences, dropped = _fitting(
-        encode_corpus(text, tokenizer, corpus_file(settings.corpus)), rows, vocabulary, settings
-    )
-    # It is not needed any more, and may be large.
+    encoded = encode_corpus(text, tokenizer, file)
+    sentences = fitting(encoded, rows, vocabulary, settings)
+    # The text may be large, and is no longer needed.
     del text
     model = build_encoder(
         settings.size, tokenizer, variant=settings.variant, scoring=settings.scoring, seed=settings.seed
     )
-    measure, held_out = _measurement(settings.evaluation, model, tokenizer, held_out)
-    facts = {
-        "corpus_sha256": sha256(corpus_file(settings.corpus)),
-        "tokenizer_sha256": tokenizer_sha256(tokenizer),
-        "vocabulary": len(tokenizer),
-        "training_sentences": len(sentences),
-        "too_long_sentences": dropped,
-        "held_out_sentences": held_out,
-        "training_tokens": int(sentences.lengths.sum()),
-    }
-    dataset = MaskedSentences(sentences, vocabulary, settings.masking, tokenizer.pad_token_id, settings.seed)
-    batches = LengthBatches(
-        sentences.lengths,
-        settings.optimisation.batch_size,
-        settings.masking.patterns,
-        settings.order,
-        settings.seed,
-    )
+    lengths = map(len, encode_sentences(tokenizer, held_out))
+    held_out = [s for s, n in zip(held_out, lengths, strict=True) if 2 < n <= settings.size.max_length]
     objective = Objective(
-        dataset,
-        batches,
+        MaskedSentences(sentences, vocabulary, settings.masking, tokenizer.pad_token_id, settings.seed),
+        LengthBatches(
+            sentences.lengths,
+            settings.optimisation.batch_size,
+            settings.masking.patterns,
+            settings.order,
+            settings.seed,
+        ),
         loss=masked_lm_loss,
         predictions=lambda batch: batch["labels"].numel(),
-        measure=measure,
+        measure=learning_curve(settings.evaluation, model, tokenizer, held_out),
         measure_every=settings.evaluation.every,
     )
+    dropped = len(rows) - len(sentences)
+    facts = {
+        "corpus_sha256": sha256(file),
+        "training_sentences": len(sentences),
+        "too_long_sentences": dropped,
+        "held_out_sentences": len(held_out),
+        "training_tokens": int(sentences.lengths.sum()),
+    }
+    about = f"{len(sentences):,} sentences ({dropped} longer than {settings.size.max_length} tokens dropped)"
     return run_training(
-        "encoder",
-        settings,
-        model,
-        objective,
-        tokenizer=tokenizer,
-        facts=facts,
-        about=f"{len(sentences):,} sentences ({dropped} longer than {settings.size.max_length} tokens dropped)",
-        overwrite=overwrite,
+        "encoder", settings, model, objective, tokenizer=tokenizer, facts=facts, about=about, overwrite=overwrite
     )
 
 
 def split(corpus: list[str], held_out: int) -> tuple[np.ndarray, list[str]]:
     """Keep `held_out` sentences, at even distances through the corpus, out of training.
 
-    Every run on a corpus holds out the same sentences, whatever its seed. A sentence that occurs elsewhere
-    in the corpus too, as many short ones of child-directed speech do, stays in training there.
+    Every run on a corpus holds out the same sentences, whatever its seed. A sentence that also occurs elsewhere in
+    the corpus, as many short ones of child-directed speech do, stays in training there.
 
     Returns
     -------
@@ -122,22 +107,14 @@ def split(corpus: list[str], held_out: int) -> tuple[np.ndarray, list[str]]:
     return np.delete(np.arange(len(corpus)), chosen), [corpus[i] for i in chosen]
 
 
-def _tokenizer(settings: EncoderTraining):
-    """Load the tokenizer, or train one on the corpus; it is saved with the model."""
-    if settings.tokenizer is not None:
-        tokenizer = load_tokenizer(settings.tokenizer)
-    else:
-        say(f"no tokenizer given: training one of {settings.vocab_size} tokens on the corpus")
-        with tempfile.TemporaryDirectory() as scratch:
-            tokenizer = train_tokenizer(settings.corpus, scratch, vocab_size=settings.vocab_size, overwrite=True)
-    tokenizer.model_max_length = settings.size.max_length
-    return tokenizer
+def fitting(corpus: Sentences, rows: np.ndarray, vocabulary: Vocabulary, settings: EncoderTraining) -> Sentences:
+    """Those of the sentences numbered `rows` that fit the model and have something to predict.
 
-
-def _fitting(
-    corpus: Sentences, rows: np.ndarray, vocabulary: Vocabulary, settings: EncoderTraining
-) -> tuple[Sentences, int]:
-    """Those of the sentences numbered `rows` that fit the model and have something to predict; how many do not."""
+    Raises
+    ------
+    DataError
+        If there are none.
+    """
     ordinary = np.add.reduceat(~np.isin(corpus.ids, vocabulary.special), corpus.starts)
     fits = (ordinary[rows] > 0) & (corpus.lengths[rows] <= settings.size.max_length)
     if not fits.any():
@@ -146,34 +123,30 @@ def _fitting(
             path=settings.corpus,
             remedy="check corpus and size.max_length",
         )
-    return corpus.select(rows[fits]), int((~fits).sum())
+    return corpus.select(rows[fits])
 
 
-def _measurement(
-    evaluation: Evaluation, model, tokenizer, held_out: list[str]
-) -> tuple[Callable[[Any], dict[str, float]], int]:
-    """What is measured at each point of the learning curve, and on how many held-out sentences.
+def learning_curve(
+    evaluation: Evaluation, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, held_out: list[str]
+) -> Callable[[PreTrainedModel], dict[str, float]]:
+    """A function that measures pseudo-perplexity on the held-out sentences, and accuracy on a suite.
 
-    Raises what would be raised at the first measurement, before any training.
+    Raises
+    ------
+    ConfigError, DataError, ModelError
+        What the first measurement would raise: now, before any training.
     """
     from babyssa.models import as_loaded, score
 
-    accuracy = suite_accuracy(
-        as_loaded((model, tokenizer)),
-        evaluation.suite,
-        evaluation.suite_order,
-        evaluation.method,
-        evaluation.limit,
-    )
-    lengths = map(len, encode_sentences(tokenizer, held_out))
-    fitting = [s for s, length in zip(held_out, lengths, strict=True) if 2 < length <= tokenizer.model_max_length]
+    suite, order, method, limit = evaluation.suite, evaluation.suite_order, evaluation.method, evaluation.limit
+    accuracy = suite_accuracy(as_loaded((model, tokenizer)), suite, order, method, limit)
 
-    def measure(model) -> dict[str, float]:
+    def measure(model: PreTrainedModel) -> dict[str, float]:
         measured = {}
-        if fitting:
-            scores = score((model, tokenizer), fitting, method="pll")
+        if held_out:
+            scores = score((model, tokenizer), held_out, method="pll")
             nats = -sum(s.score for s in scores) / sum(len(s.tokens) for s in scores)
             measured["pseudo_perplexity"] = float(np.exp(nats))
         return {**measured, **accuracy(model)}
 
-    return measure, len(fitting)
+    return measure

@@ -17,9 +17,10 @@ from babyssa.comparison.results import EARLY_VERSIONS, read_result
 from babyssa.console import say
 from babyssa.corpus import load_tokenizer, read_corpus, tokenizer_sha256, train_tokenizer
 from babyssa.corpus.encoded import encode_corpus
+from babyssa.corpus.preparation import corpus_file
 from babyssa.encoder.config import EncoderTraining
 from babyssa.encoder.model import build_encoder
-from babyssa.encoder.training import corpus_file, train_encoder
+from babyssa.encoder.training import train_encoder
 from babyssa.errors import BabySSAError, ConfigError, Stopped, describe, nearest
 from babyssa.experiments.jobs import at_once, refuse_in_a_job
 from babyssa.files import check_checksums, locked, read_json, sha256, write_json

@@ -1,4 +1,4 @@
-"""What the learning curves of encoder and decoder have in common: accuracy on a suite of minimal pairs."""
+"""The part that the learning curves of encoders and decoders share: accuracy on a suite of minimal pairs."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ if TYPE_CHECKING:
 
 
 def suite_accuracy(
-    loaded: LoadedModel, suite: str | None, order: str | None, method: str, limit: int | None
+    loaded: LoadedModel, suite: str | None, order: str | None, method: str | None, limit: int | None
 ) -> Callable[[Any], dict[str, float]]:
-    """A function of the model in training that gives its accuracy on a suite, or nothing without a suite.
+    """A function that gives a model's accuracy on a suite, or nothing without a suite.
 
     Parameters
     ----------
     loaded : LoadedModel
-        The new model and its tokenizer.
+        The untrained model and its tokenizer.
     suite, order, method, limit
         The suite, the order within its pairs, the scoring method, and pairs of each paradigm.
 
     Raises
     ------
     ConfigError, DataError, ModelError
-        What would be raised at the first measurement: at once, before any training.
+        What the first measurement would raise: now, before any training.
     """
     from babyssa.models import choose_method
     from babyssa.probing import check_suite, load_suite, probe
 
-    choose_method(loaded, method, None)
+    method, _ = choose_method(loaded, method, None)
     if suite is None:
         return lambda model: {}
     pairs = load_suite(suite, order).select(limit=limit)

@@ -1,9 +1,8 @@
-"""Trains one model on a synthetic task: fresh sequences at every step, and fresh ones to measure on."""
+"""Trains one model on a synthetic task: fresh sequences at every step, and others to measure on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,12 +14,10 @@ from babyssa.synthetic.config import SyntheticTraining
 from babyssa.synthetic.model import build_transformer
 from babyssa.synthetic.tasks import Sample, Shift, Task, task_named
 from babyssa.training.batches import ConsecutiveBatches
-from babyssa.training.devices import check_devices
 from babyssa.training.loop import Objective
-from babyssa.training.run import TrainingRun, run_training
-from babyssa.training.run_folder import check_earlier_run
+from babyssa.training.run import TrainingRun, check_run, run_training
 
-# What separates the random numbers of training from those of every evaluation.
+# Training and every evaluation draw from different streams of random numbers.
 TRAINING_STREAM, EVALUATION_STREAM = 0, 1
 _EVALUATED_AT_ONCE = 64
 
@@ -45,7 +42,9 @@ class SampledBatches(Dataset):
 
 @joined()
 def train_synthetic(settings: SyntheticTraining, *, overwrite: bool = False) -> TrainingRun:
-    """Train one model on a synthetic task and write its run folder.
+    """Train one model on a synthetic task and write its run folder, or resume the run that was stopped in it.
+
+    Parameters, returns and errors are those of :func:`babyssa.encoder.train_encoder`.
 
     Parameters
     ----------
@@ -53,20 +52,8 @@ def train_synthetic(settings: SyntheticTraining, *, overwrite: bool = False) -> 
         Everything that decides the run.
     overwrite : bool
         Whether an earlier run in ``settings.out`` may be replaced.
-
-    Returns
-    -------
-    TrainingRun
-
-    Raises
-    ------
-    OutputExistsError
-        If ``settings.out`` holds a run already.
-    ConfigError
-        If the settings do not fit each other.
     """
-    check_devices()
-    check_earlier_run(settings.out, overwrite)
+    check_run(settings, overwrite)
     task = task_named(settings.task)
     model = build_transformer(
         settings.size, variant=settings.variant, scoring=settings.scoring, seed=settings.seed
@@ -75,9 +62,9 @@ def train_synthetic(settings: SyntheticTraining, *, overwrite: bool = False) -> 
     objective = Objective(
         SampledBatches(task, optimisation.batch_size, settings.length, settings.seed),
         ConsecutiveBatches(optimisation.steps * optimisation.gradient_accumulation, optimisation.batch_size),
-        loss=_loss(task),
+        loss=task_loss(task),
         predictions=lambda batch: batch["targets"].numel(),
-        measure=_measurement(task, settings),
+        measure=learning_curve(task, settings),
         measure_every=settings.evaluate_every,
     )
     return run_training(
@@ -106,7 +93,9 @@ def predict(model: nn.Module, task: Task, sample: Sample) -> np.ndarray:
     return np.concatenate(outputs)
 
 
-def _loss(task: Task) -> Callable[[nn.Module, dict[str, Tensor]], Tensor]:
+def task_loss(task: Task) -> Callable[[nn.Module, dict[str, Tensor]], Tensor]:
+    """The function from a model and a batch of :class:`SampledBatches` to the task's mean loss."""
+
     def loss(model: nn.Module, batch: dict[str, Tensor]) -> Tensor:
         predictions = task.at_predictions(model(values=batch["values"]).predictions)
         return task.loss(predictions, batch["targets"], batch["weights"])
@@ -114,13 +103,16 @@ def _loss(task: Task) -> Callable[[nn.Module, dict[str, Tensor]], Tensor]:
     return loss
 
 
-def _measurement(task: Task, settings: SyntheticTraining) -> Callable[[Any], dict[str, float]]:
-    """The metric as :func:`measure_shifts` has it, mean over k and at the last, on sequences never trained on."""
+def learning_curve(task: Task, settings: SyntheticTraining) -> Callable[[nn.Module], dict[str, float]]:
+    """A function that measures the task's metric on fresh sequences: its mean over positions, and at the last one.
+
+    The metric is that of :func:`babyssa.synthetic.shifts.measure_shifts`.
+    """
     generator = np.random.default_rng([settings.seed, EVALUATION_STREAM])
     sample = task.sample(generator, 1024, settings.length, Shift())
     name = task.metric.replace(" ", "_")
 
-    def measure(model) -> dict[str, float]:
+    def measure(model: nn.Module) -> dict[str, float]:
         values = task.measure(predict(model, task, sample), sample) / task.unit(Shift())
         by_position = np.mean([np.average(values, axis=0, weights=g) for g in task.groups(sample)], axis=0)
         mean = by_position[task.first_determined :].mean()

@@ -108,3 +108,38 @@ class Optimisation:
     def steps_per_epoch(self, batches_per_epoch: int) -> int:
         """Optimiser steps of an epoch."""
         return math.ceil(batches_per_epoch / self.gradient_accumulation)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What is measured during training, and how often.
+
+    Parameters
+    ----------
+    held_out : int
+        Sentences, or a decoder's documents, kept out of training: at even distances through the corpus; of a
+        stream, the first ones.
+    every : int
+        Steps between two measurements of the perplexity, or an encoder's pseudo-perplexity, of what is held out; 0
+        measures at the end only.
+    suite : str, optional
+        A suite of minimal pairs to probe at each measurement, for a learning curve.
+    suite_order : {"bad-first", "good-first"}, optional
+        The order within the suite's pairs, where the suite does not state it.
+    method : str, optional
+        Scoring method of those pairs; `pll` for an encoder and `loglik` for a decoder if not given.
+    limit : int, optional
+        Only so many pairs of each paradigm.
+    """
+
+    held_out: int = 500
+    every: int = 0
+    suite: str | None = None
+    suite_order: Literal["bad-first", "good-first"] | None = None
+    method: str | None = None
+    limit: int | None = None
+
+    def __post_init__(self):
+        for key in ("held_out", "every"):
+            if getattr(self, key) < 0:
+                raise ConfigError(f"evaluation.{key} is {getattr(self, key)}", remedy="it is at least 0")

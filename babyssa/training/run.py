@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import signal
+import tempfile
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from transformers import PreTrainedModel, set_seed
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from babyssa import processes
-from babyssa.attention import Scoring
+from babyssa.attention import Scoring, scoring_config
 from babyssa.console import quiet_transformers, say
+from babyssa.corpus import load_tokenizer, tokenizer_sha256, train_tokenizer
 from babyssa.errors import Stopped
 from babyssa.files import locked, remove_partials, tensors_sha256, versions
 from babyssa.models.run_config import CHECKPOINTS, CONFIG, read_settings
 from babyssa.training.config import Optimisation
-from babyssa.training.devices import computes_in_bfloat16, device_name, precision_of
+from babyssa.training.devices import check_devices, computes_in_bfloat16, device_name, precision_of
 from babyssa.training.log import check_trackers
 from babyssa.training.loop import Loop, Objective
 from babyssa.training.resume import find_resume_point, own_tensors
@@ -80,13 +83,47 @@ class TrainingRun:
     measured: dict[str, float]
 
 
+def check_run(settings: RunSettings, overwrite: bool) -> None:
+    """Check what can be checked before any data is read.
+
+    Raises
+    ------
+    OutputExistsError
+        If ``settings.out`` holds a finished run, and `overwrite` is false.
+    ConfigError
+        If there is no such scoring or tracker, or the processes do not fit the GPUs.
+    """
+    check_devices()
+    check_trackers(settings.optimisation.report_to)
+    check_earlier_run(settings.out, overwrite)
+    scoring_config(settings.variant, **settings.scoring)
+
+
+def run_tokenizer(
+    folder: Path | None, text: Path | Iterable[str], vocab_size: int, max_length: int
+) -> PreTrainedTokenizerBase:
+    """The tokenizer in `folder`, or without one, a new one trained on `text`: a file, or its lines."""
+    if folder is not None:
+        tokenizer = load_tokenizer(folder)
+    else:
+        say(f"no tokenizer given: training one of {vocab_size} tokens on the corpus")
+        with tempfile.TemporaryDirectory() as scratch:
+            if not isinstance(text, Path):
+                lines, text = text, Path(scratch) / "corpus.txt"
+                with open(text, "w", encoding="utf-8", newline="\n") as file:
+                    file.writelines(f"{line}\n" for line in lines)
+            tokenizer = train_tokenizer(text, scratch, vocab_size=vocab_size, overwrite=True)
+    tokenizer.model_max_length = max_length
+    return tokenizer
+
+
 def run_training(
     kind: str,
     settings: RunSettings,
     model: PreTrainedModel,
     objective: Objective,
     *,
-    tokenizer: Any = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     facts: dict[str, Any] | None = None,
     about: str = "",
     overwrite: bool = False,
@@ -125,10 +162,11 @@ def run_training(
     Stopped
         On Ctrl-C or SIGTERM, after the step is finished and saved.
     """
-    check_trackers(settings.optimisation.report_to)
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    facts = {
-        **(facts or {}),
+    facts = dict(facts or {})
+    if tokenizer is not None:
+        facts |= {"tokenizer_sha256": tokenizer_sha256(tokenizer), "vocabulary": len(tokenizer)}
+    facts |= {
         "draws": DRAWS,
         "parameters": parameters,
         "initial_weights_sha256": common_weights_sha256(model),

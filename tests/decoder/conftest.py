@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from babyssa.corpus import load_tokenizer
-from babyssa.decoder import DecoderEvaluation, DecoderSize, DecoderTraining, build_decoder, causal_tokenizer
+from babyssa.decoder import DecoderSize, DecoderTraining, Evaluation, build_decoder, causal_tokenizer
 from babyssa.training.config import Optimisation
 
 SIZE = DecoderSize(
@@ -49,7 +49,7 @@ def settings(corpus, tokenizer_folder, tmp_path):
                 layers=1, heads=2, key_value_heads=1, hidden_size=16, feed_forward_size=24, max_length=32
             ),
             "optimisation": Optimisation(batch_size=4, steps=6, log_every=2, learning_rate=0.01),
-            "evaluation": DecoderEvaluation(held_out=5),
+            "evaluation": Evaluation(held_out=5),
         }
         return DecoderTraining(**{**values, **changes})
 

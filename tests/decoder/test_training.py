@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from babyssa.attention import scoring_parameters
 from babyssa.commands.settings import read_recipe
-from babyssa.decoder import DecoderEvaluation, DecoderTraining, generate, train_decoder
+from babyssa.decoder import DecoderTraining, Evaluation, generate, train_decoder
 from babyssa.decoder.training import unigram_perplexity
 from babyssa.errors import ConfigError, DataError, OutputExistsError
 from babyssa.models import perplexity, score
@@ -142,7 +142,7 @@ def test_an_epoch_counts_optimiser_steps(settings):
 def test_a_learning_curve_measures_perplexity_and_accuracy_without_changing_the_run(settings, tmp_path):
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("good,bad\nthe dogs are big .,the dogs is big .\nhe sees him .,him sees he .\n")
-    evaluation = DecoderEvaluation(held_out=5, every=2, suite=str(pairs))
+    evaluation = Evaluation(held_out=5, every=2, suite=str(pairs))
     measured = train_decoder(settings("measured", evaluation=evaluation)).folder
     plain = train_decoder(settings("plain")).folder
     curve = [line for line in log_of(measured) if "accuracy" in line]

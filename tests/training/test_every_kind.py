@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from babyssa.decoder import DecoderEvaluation, DecoderSize, DecoderTraining, train_decoder
+from babyssa.decoder import DecoderSize, DecoderTraining, Evaluation, train_decoder
 from babyssa.errors import OutputExistsError
 from babyssa.synthetic import InContextSize, SyntheticTraining, train_synthetic
 from babyssa.training.config import Optimisation
@@ -46,7 +46,7 @@ def decoder_settings(corpus, out, tokenizer_folder, streaming=False):
             layers=1, heads=2, key_value_heads=1, hidden_size=16, feed_forward_size=24, max_length=64
         ),
         optimisation=dataclasses.replace(OPTIMISATION, batch_size=2, gradient_accumulation=2),
-        evaluation=DecoderEvaluation(held_out=5, every=5),
+        evaluation=Evaluation(held_out=5, every=5),
     )
 
 

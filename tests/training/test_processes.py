@@ -21,15 +21,15 @@ from safetensors.numpy import load_file
 
 import babyssa
 from babyssa import processes
-from babyssa.decoder import DecoderEvaluation, DecoderSize, DecoderTraining, train_decoder
+from babyssa.decoder import DecoderSize, DecoderTraining, train_decoder
 from babyssa.encoder import EncoderTraining, train_encoder
-from babyssa.encoder.config import EncoderSize, Evaluation, Masking
+from babyssa.encoder.config import EncoderSize, Masking
 from babyssa.errors import ConfigError
 from babyssa.experiments.demo import run_demo
 from babyssa.experiments.grid import sweep
 from babyssa.models.run_config import read_settings
 from babyssa.synthetic import InContextSize, SyntheticTraining, train_synthetic
-from babyssa.training.config import Optimisation
+from babyssa.training.config import Evaluation, Optimisation
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +70,7 @@ def decoder(out, corpus, tokenizer, **changes):
             layers=1, heads=2, key_value_heads=1, hidden_size=16, feed_forward_size=24, max_length=32
         ),
         optimisation=dataclasses.replace(OPTIMISATION, batch_size=3),
-        evaluation=DecoderEvaluation(held_out=4),
+        evaluation=Evaluation(held_out=4),
         **changes,
     )
 

@@ -233,7 +233,7 @@ def test_a_run_that_another_process_finished_meanwhile_is_kept(settings, monkeyp
     train_encoder(settings)
     weights = (settings.out / "model.safetensors").read_bytes()
     # As if the first look had been before the other process was done.
-    monkeypatch.setattr("babyssa.encoder.training.check_earlier_run", lambda out, overwrite: None)
+    monkeypatch.setattr("babyssa.encoder.training.check_run", lambda settings, overwrite: None)
     with pytest.raises(OutputExistsError):
         train_encoder(dataclasses.replace(settings, seed=1))
     assert (settings.out / "model.safetensors").read_bytes() == weights
