@@ -86,6 +86,50 @@ def tokenizer(tokenizer_folder):
 
 
 @pytest.fixture(scope="session")
+def decoder_tokenizer(tokenizer_folder):
+    """The tokenizer as decoders use it."""
+    from babyssa.corpus import load_tokenizer
+    from babyssa.decoder import causal_tokenizer
+
+    tokenizer = causal_tokenizer(load_tokenizer(tokenizer_folder))
+    tokenizer.model_max_length = 24
+    return tokenizer
+
+
+@pytest.fixture
+def decoder(decoder_tokenizer):
+    """Makes an untrained decoder whose logits are far from uniform."""
+    from babyssa.decoder import DecoderSize, build_decoder
+
+    size = DecoderSize(
+        layers=2,
+        heads=4,
+        key_value_heads=2,
+        hidden_size=32,
+        feed_forward_size=48,
+        max_length=24,
+        initializer_range=0.3,
+    )
+
+    def make(variant="softmax", **changes):
+        return build_decoder(size, decoder_tokenizer, variant=variant, **changes).eval()
+
+    return make
+
+
+@pytest.fixture
+def logits():
+    """The logits (length, vocabulary) of one row of token ids, all at once and without a cache."""
+    import torch
+
+    def of(model, ids):
+        with torch.no_grad():
+            return model(input_ids=torch.tensor([list(ids)]), use_cache=False).logits[0]
+
+    return of
+
+
+@pytest.fixture(scope="session")
 def some_sentences():
     """Makes random sentences of given lengths, between bos 3 and eos 4, of the ids 5 to 199."""
     from babyssa.corpus import Sentences

@@ -1,4 +1,4 @@
-"""Everything that decides a decoder run, as frozen dataclasses; the recipes' numbers stand in configs/decoder/.
+"""All settings of a decoder run, as frozen dataclasses; the recipes' numbers are in configs/decoder/.
 
 Imports nothing heavy: the command line builds its options from these classes.
 """
@@ -17,8 +17,8 @@ from babyssa.training.config import Evaluation, Optimisation, check_seed
 class DecoderSize:
     """The size of a Nemotron decoder; the defaults are those of the released 114 M model.
 
-    What is not here is the architecture's own: squared ReLU, layer normalisation with a bias, rotary positions on
-    half of each head's dimensions, no bias in attention and feed-forward layers, tied embeddings.
+    The architecture fixes the rest: squared ReLU, layer normalisation with a bias, rotary positions on half of
+    each head's dimensions, no bias in attention and feed-forward layers, tied embeddings.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class DecoderSize:
     feed_forward_size : int
         Width of the feed-forward layers.
     max_length : int
-        Tokens per sequence, and the longest sequence that the model is asked to read.
+        Tokens per sequence, and the longest sequence that the model reads.
     attention_dropout : float
         Dropout probability of attention weights (the architecture has no other dropout).
     norm_eps : float
@@ -64,7 +64,7 @@ class DecoderSize:
         if self.hidden_size % (4 * self.heads):
             raise ConfigError(
                 f"size.hidden_size {self.hidden_size} is not a multiple of 4 x size.heads {self.heads}",
-                remedy="half of each head's dimensions turn in pairs: change one of them",
+                remedy="half of each head's dimensions are rotated in pairs: change one of the two",
             )
         if self.max_length < 2:
             raise ConfigError(f"size.max_length is {self.max_length}", remedy="it is at least 2")
@@ -86,15 +86,15 @@ class DecoderTraining:
     out : Path
         The run folder to write.
     documents : {"lines", "blocks"}
-        How documents stand in a text file: one on each line, or separated by empty lines.
+        How documents are laid out in a text file: one per line, or separated by empty lines.
     text_column : str
         The column of text in a dataset.
     split : str, optional
         The split of a dataset; train, or the only one, if not given.
     streaming : bool
-        Read the corpus as training goes on, and never hold it in memory; needs optimisation.steps and a tokenizer.
+        Read the corpus during training without holding it in memory; needs optimisation.steps and a tokenizer.
     shuffle_buffer : int
-        Documents of a stream among which the next one is drawn; 1 reads them in their order.
+        Documents of a stream from which the next one is drawn; 1 reads them in their order.
     tokenizer : Path, optional
         A tokenizer folder; without one, a tokenizer is trained on the corpus.
     vocab_size : int
@@ -137,5 +137,5 @@ class DecoderTraining:
             raise ConfigError("streaming: true needs a tokenizer", remedy="pass --tokenizer, a tokenizer folder")
         if self.streaming and self.optimisation.steps is None:
             raise ConfigError(
-                "streaming: true needs optimisation.steps", remedy="a stream does not tell how long an epoch is"
+                "streaming: true needs optimisation.steps", remedy="the length of an epoch of a stream is unknown"
             )

@@ -21,19 +21,19 @@ def build_decoder(
 ) -> PreTrainedModel:
     """A new decoder.
 
-    Every parameter that variants have in common gets the same initial value under one seed: the scoring is
-    attached afterwards and draws no random number. With Softmax the decoder is transformers' own
-    NemotronForCausalLM, and its checkpoints need nothing of this package.
+    Under one seed, parameters that variants have in common get the same initial values: the scoring is attached
+    afterwards and draws no random numbers. With Softmax the decoder is transformers' own
+    NemotronForCausalLM, and its checkpoints do not need this package.
 
-    With the default size and a tokenizer of 50,256 tokens it has 114,132,480 parameters, the number published; the
-    learned values of a scoring come on top (288 for an n in each of 12 x 24 heads).
+    With the default size and a tokenizer of 50,256 tokens it has the published 114,132,480 parameters, plus the
+    learned values of the scoring (288 for an n in each of 12 x 24 heads).
 
     Parameters
     ----------
     size : DecoderSize
         Size of the model.
     tokenizer : PreTrainedTokenizerBase
-        Gives the vocabulary and the special ids.
+        Its vocabulary and special ids.
     variant : str
         Attention scoring, such as "ssa-1.5".
     scoring : dict, optional
@@ -60,7 +60,7 @@ def build_decoder(
         norm_eps=size.norm_eps,
         attention_dropout=size.attention_dropout,
         tie_word_embeddings=True,
-        # The embedding of the padding token takes no gradient: a token with a meaning must not be it.
+        # The embedding of the padding token gets no gradient, so no token with a meaning may be it.
         pad_token_id=None if pad == tokenizer.eos_token_id else pad,
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id,
@@ -74,7 +74,7 @@ def causal_lm_loss(model: nn.Module, batch: dict[str, Tensor]) -> Tensor:
     Parameters
     ----------
     model : Module
-        The decoder, or what wraps it for distributed training.
+        The decoder, or its wrapper for distributed training.
     batch : dict
         input_ids, (batch, length).
     """

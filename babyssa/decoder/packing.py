@@ -1,7 +1,7 @@
-"""Documents to sequences: tokenized, an end token after each, laid end to end, and cut into full sequences.
+"""Documents to sequences: tokenized, ended by an end token, concatenated, and cut into full sequences.
 
-No token is padding and none is lost, but for the remainder at the very end that does not fill a sequence. A
-document may begin in the middle of a sequence, and what stands before it is in its context, as in GPT-2.
+There is no padding, and no token is lost except the remainder at the very end that does not fill a sequence. A
+document may begin in the middle of a sequence, with the document before it in its context, as in GPT-2.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from babyssa.models.encoding import encode_documents
 def causal_tokenizer(tokenizer):
     """Let one token, eos, end every document and begin every text; changes and returns `tokenizer`.
 
-    In packed text a document follows the end of another, so eos is what a first token is conditioned on, in
-    training and in every later score; a bos of its own would be a token that the model has never seen. A text
-    that the tokenizer is called on gets it in front, and nothing behind, so that generation goes on from it.
+    In packed text a document follows the end of another, so a first token is conditioned on eos, in training and
+    in every later score; the model would never have seen a separate bos. The tokenizer puts eos before a text and
+    nothing after it, so that generation continues the text.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def causal_tokenizer(tokenizer):
 
 @dataclass(frozen=True)
 class Documents:
-    """Token ids of many documents, end to end, each with its eos.
+    """Token ids of many documents, concatenated, each with its eos.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class PackedSequences(Dataset):
     Parameters
     ----------
     ids : array of int32, (tokens,)
-        Documents end to end.
+        Concatenated documents.
     length : int
         Tokens per sequence.
     """
@@ -109,12 +109,9 @@ class PackedSequences(Dataset):
     def __getitems__(self, items: list[int]) -> dict[str, torch.Tensor]:
         return {"input_ids": torch.from_numpy(self.sequences[np.asarray(items)].astype(np.int64))}
 
-    def __getitem__(self, item: int) -> dict[str, torch.Tensor]:
-        return self.__getitems__([item])
-
 
 class ShuffledBatches(Sampler):
-    """Batches of item numbers of :class:`PackedSequences`, every one once in an epoch, shuffled.
+    """Batches of item numbers of :class:`PackedSequences`, each item once in an epoch, shuffled.
 
     Parameters
     ----------
@@ -123,7 +120,7 @@ class ShuffledBatches(Sampler):
     batch_size : int
         Items per batch; only the last of an epoch has fewer.
     seed : int
-        Decides the order, with the epoch's number and nothing else.
+        Decides the order, together with the epoch's number.
     """
 
     def __init__(self, count: int, batch_size: int, seed: int):
@@ -148,14 +145,14 @@ class ShuffledBatches(Sampler):
 class StreamedSequences(Dataset):
     """The packed sequences of a stream of documents, numbered in the order in which they come.
 
-    Items are meant to be asked for in ascending order. One further on is reached by reading and tokenizing what
-    stands before it, which is how a stopped run finds its place; one further back by beginning again. A stream
-    that is at its end begins again; what did not fill a sequence goes before its first document.
+    Fetch items in ascending order. To skip ahead, as a resumed run does, the stream is read and tokenized up to
+    the item; to go back, it is read again from its start. At its end the stream starts again, and the tokens that
+    did not fill a sequence come before its first document.
 
     Parameters
     ----------
     documents : callable
-        The number of the pass over the stream, from 0, to its documents.
+        Maps the number of the pass over the stream, from 0, to its documents.
     tokenizer : PreTrainedTokenizerFast
         See :func:`causal_tokenizer`.
     length : int
@@ -187,9 +184,9 @@ class StreamedSequences(Dataset):
                 for start in range(0, whole, self.length):
                     yield np.array(waiting[start : start + self.length], dtype=np.int64)
                 del waiting[:whole]
-            refuse_tiny(tokens, self.length, self.source)
+            check_enough_tokens(tokens, self.length, self.source)
             number += 1
-            say(f"{self.source} is at its end: pass {number + 1} begins")
+            say(f"end of {self.source}: pass {number + 1} starts")
 
     def _item(self, item: int) -> np.ndarray:
         if item < self._next:
@@ -201,11 +198,8 @@ class StreamedSequences(Dataset):
     def __getitems__(self, items: list[int]) -> dict[str, torch.Tensor]:
         return {"input_ids": torch.from_numpy(np.stack([self._item(item) for item in items]))}
 
-    def __getitem__(self, item: int) -> dict[str, torch.Tensor]:
-        return self.__getitems__([item])
 
-
-def refuse_tiny(tokens: int, length: int, source: str) -> None:
+def check_enough_tokens(tokens: int, length: int, source: str) -> None:
     """Raise DataError if there is not one full sequence."""
     if tokens < length:
         raise DataError(

@@ -23,7 +23,7 @@ from babyssa.decoder.packing import (
     ShuffledBatches,
     StreamedSequences,
     causal_tokenizer,
-    refuse_tiny,
+    check_enough_tokens,
 )
 from babyssa.errors import DataError
 from babyssa.files import sha256
@@ -123,7 +123,7 @@ def pack(settings: DecoderTraining, tokenizer: PreTrainedTokenizerBase) -> Train
     places = np.zeros(len(documents), dtype=bool)
     places[held_out_places(len(documents), settings.evaluation.held_out, "documents")] = True
     held_out, training = documents.select(places).ids, documents.select(~places)
-    refuse_tiny(len(training.ids), length, settings.corpus)
+    check_enough_tokens(len(training.ids), length, settings.corpus)
     dataset = PackedSequences(training.ids, length)
     facts = {
         **identity(settings),
@@ -158,7 +158,7 @@ def stream(settings: DecoderTraining, tokenizer: PreTrainedTokenizerBase) -> Tra
 
     dataset = StreamedSequences(documents, tokenizer, settings.size.max_length, settings.corpus)
     # A stream that gives no sequence raises here, before an earlier run is replaced.
-    dataset[0]
+    dataset.__getitems__([0])
     size = settings.optimisation
     batches = ConsecutiveBatches(size.steps * size.gradient_accumulation, size.batch_size)
     facts = {

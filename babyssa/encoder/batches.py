@@ -1,4 +1,4 @@
-"""Batches of masked sentences of nearly equal length, in the training order asked for."""
+"""Batches of masked sentences of nearly equal length, in the chosen training order."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from babyssa.corpus.encoded import Sentences
 from babyssa.encoder.config import Masking
 from babyssa.encoder.masking import Vocabulary, mask_sentences
 
-# Batches are cut from windows of this many, sorted by length inside: the larger, the less padding, and the
-# more a window's batches differ in length.
+# Batches are cut from windows of this many, each sorted by length: the larger the window, the less padding, and
+# the more its batches differ in length.
 BATCHES_PER_WINDOW = 64
 
 
@@ -57,12 +57,9 @@ class MaskedSentences(Dataset):
             batch["attention_mask"] = torch.from_numpy(inside.astype(np.int64))
         return batch
 
-    def __getitem__(self, item: int) -> dict[str, torch.Tensor]:
-        return self.__getitems__([item])
-
 
 class LengthBatches(Sampler):
-    """Batches of item numbers of :class:`MaskedSentences`, each of sentences of similar length.
+    """Batches of item numbers of :class:`MaskedSentences`, each with sentences of similar length.
 
     Parameters
     ----------
@@ -73,10 +70,10 @@ class LengthBatches(Sampler):
     patterns : int
         Mask patterns per sentence and epoch; 0 means one pattern, numbered by the epoch.
     order : {"shuffled", "age", "reversed"}
-        "age" goes through the sentences once in their order, "reversed" once from the end: window by
-        window of consecutive sentences under all their patterns, shuffled within the window.
+        "age" goes through the sentences once in their order, "reversed" once from the end, in windows of
+        consecutive sentences under all their patterns, shuffled within the window.
     seed : int
-        Decides the order, with the epoch's number.
+        Decides the order, together with the epoch's number.
     """
 
     def __init__(self, lengths: np.ndarray, batch_size: int, patterns: int, order: str, seed: int):

@@ -1,4 +1,4 @@
-"""Everything that decides an encoder run, as frozen dataclasses; the recipes' numbers stand in configs/encoder/.
+"""All settings of an encoder run, as frozen dataclasses; the recipes' numbers are in configs/encoder/.
 
 Imports nothing heavy: the command line builds its options from these classes.
 """
@@ -63,7 +63,7 @@ class EncoderSize:
 
 @dataclass(frozen=True)
 class Masking:
-    """Which tokens of a sentence are predicted, and what stands in their place.
+    """Which tokens of a sentence are predicted, and what replaces them.
 
     Parameters
     ----------
@@ -72,9 +72,9 @@ class Masking:
     random : float
         Share of the selected tokens that a random token replaces.
     unchanged : float
-        Share of the selected tokens that stay; the others become the mask token.
+        Share of the selected tokens that stay unchanged; the others become the mask token.
     patterns : int
-        Mask patterns of each sentence within one epoch (BabyBERTa: 10); 0 draws one anew in each epoch
+        Mask patterns of each sentence within one epoch (BabyBERTa: 10); 0 draws a new one in each epoch
         (RoBERTa's dynamic masking).
     """
 

@@ -1,11 +1,11 @@
 """Mask patterns for masked language modelling: a function of the seed, the pattern's number and the token's place.
 
 BabyBERTa (Huebner et al. 2021) masks 15% of the tokens, at least one per sentence, in ten patterns per
-sentence within one epoch; 90% of the masked tokens become the mask token, 10% a random one, and none is
-left as it is. RoBERTa's 80/10/10, drawn anew in each epoch, is the other setting of the same numbers.
+sentence within one epoch; 90% of the masked tokens become the mask token, 10% a random one, and none stays
+unchanged. RoBERTa's 80/10/10, drawn anew in each epoch, is another setting of the same numbers.
 
-The random numbers are those of SplitMix64 (Steele, Lea & Flood 2014), of which any can be computed without the
-ones before it. So a batch is masked when it is needed, and no pattern is kept, whatever the size of the corpus.
+The random numbers are those of SplitMix64 (Steele, Lea & Flood 2014), any of which can be computed without those
+before it. So a batch is masked when it is needed, and no pattern is stored, whatever the size of the corpus.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Vocabulary:
     mask : int
         The mask token.
     ordinary : array of int
-        The tokens that a random replacement is drawn from: all but the special ones.
+        The tokens that random replacements are drawn from: all but the special ones.
     special : array of int
         The special tokens, which are never selected.
     """
@@ -50,18 +50,18 @@ def mask_sentences(
     seed: int,
     patterns: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mask sentences, each under a pattern of its own.
+    """Mask sentences, each under its own pattern.
 
     Parameters
     ----------
     ids : array of int, (sentences, length)
-        Token ids, padded. Of a sentence of special tokens alone nothing is selected.
+        Token ids, padded. In a sentence of only special tokens nothing is selected.
     places : array of int, (sentences, length)
         The number of each token in the corpus.
     vocabulary, masking : Vocabulary, Masking
-        How they are masked.
+        The token ids and the masking recipe.
     seed : int
-        Decides, with `patterns` and `places`, what is masked; nothing else does.
+        Decides, together with `patterns` and `places` alone, what is masked.
     patterns : array of int, (sentences,)
         The number of each sentence's pattern.
 
@@ -102,7 +102,7 @@ def split_mix(number: np.ndarray) -> np.ndarray:
 
 def _uniform(seed: int, stream: int, patterns: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Independent numbers in [0, 1), one for each pattern and place; the arrays broadcast."""
-    # Every level starts its children from an output of its own.
+    # Each level seeds the next one with an output of its own.
     key = split_mix(np.array([3 * seed + stream + 1], dtype=np.uint64))
     key = split_mix(key + patterns.astype(np.uint64))
     return (split_mix(key + places.astype(np.uint64)) >> np.uint64(11)) * 2.0**-53

@@ -22,16 +22,16 @@ def build_encoder(
 ) -> PreTrainedModel:
     """A new encoder.
 
-    Every parameter that variants have in common gets the same initial value under one seed: the scoring is
-    attached afterwards and draws no random number. With Softmax the encoder is transformers' own
-    RobertaForMaskedLM, and its checkpoints need nothing of this package.
+    Under one seed, parameters that variants have in common get the same initial values: the scoring is attached
+    afterwards and draws no random numbers. With Softmax the encoder is transformers' own
+    RobertaForMaskedLM, and its checkpoints do not need this package.
 
     Parameters
     ----------
     size : EncoderSize
         Size of the model.
     tokenizer : PreTrainedTokenizerBase
-        Gives the vocabulary and the special ids.
+        Its vocabulary and special ids.
     variant : str
         Attention scoring, such as "ssa-1.5".
     scoring : dict, optional

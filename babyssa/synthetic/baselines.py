@@ -1,4 +1,4 @@
-"""What a prediction takes without a transformer: scikit-learn on the same context."""
+"""Predictions without a transformer: scikit-learn on the same context."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def baselines(task: Task, length: int, seed: int = 0) -> dict[str, Baseline]:
 
     - linear: least squares on the examples so far, and the mean of their y;
     - every, some: logistic regression on the mean so far and k, fitted once on `length` numbers of the
-      training distribution: what a model does that sums up its context without looking for one number.
+      training distribution: a model that summarises its context without looking for one number.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Everything that decides a run on a synthetic task; the recipes' numbers stand in configs/synthetic/.
+"""All settings of a run on a synthetic task; the recipes' numbers are in configs/synthetic/.
 
 Imports nothing heavy: the command line builds its options from these classes.
 """
@@ -28,10 +28,10 @@ class InContextSize:
     max_numbers : int
         Longest sequence in numbers, in training and under shift; an example of a linear function is two.
     positions : bool
-        Whether learned position embeddings are added. Those beyond the training length stay at their
-        initial values.
+        Whether learned position embeddings are added. Those beyond the training length keep their initial
+        values.
     blocks : {"full", "attention", "feed-forward"}
-        What a layer consists of: both parts, or one of them only.
+        What a layer consists of: both parts, or only one.
     """
 
     layers: int = 12
@@ -70,14 +70,14 @@ class SyntheticTraining:
     seed : int
         Decides initial weights and training data.
     length : int
-        Numbers (examples, of a linear function) of a training sequence; every shorter context is trained
-        with it, since a prediction is made after each.
+        Numbers (examples, for a linear function) in a training sequence; it trains every shorter context too,
+        since the model predicts after each.
     size : InContextSize
         Size of the model.
     optimisation : Optimisation
-        Optimiser, schedule and budget; `steps` is needed, since the data never end.
+        Optimiser, schedule and budget; needs `steps`, since the data never end.
     evaluate_every : int
-        Steps between two measurements on fresh data of the training distribution; 0 measures at the end only.
+        Steps between two measurements on new data from the training distribution; 0 measures at the end only.
     """
 
     task: Literal["every", "some", "linear"]
@@ -95,7 +95,7 @@ class SyntheticTraining:
         if self.evaluate_every < 0:
             raise ConfigError(f"evaluate_every is {self.evaluate_every}", remedy="it is at least 0")
         if self.optimisation.steps is None:
-            raise ConfigError("optimisation.steps is missing", remedy="data are drawn without end: give the steps")
+            raise ConfigError("optimisation.steps is missing", remedy="the data never end: set the steps")
         if self.length < 2:
             raise ConfigError(f"length is {self.length}", remedy="it is at least 2")
         if self.numbers > self.size.max_numbers:
@@ -123,13 +123,13 @@ class Shifts:
     Parameters
     ----------
     scales : list of float
-        Standard deviations of the inputs and, of linear functions, in turn of the coefficients and of both.
+        Standard deviations of the inputs and, for linear functions, in turn of the coefficients and of both.
     lengths : list of int
-        Lengths of sequences, in numbers or, of linear functions, examples.
+        Lengths of sequences, in numbers or, for linear functions, examples.
     deviant : float
         Absolute value of the one deviant input; 0 measures none.
     sequences : int
-        Fresh sequences for each shift, the same for every model.
+        New sequences for each shift, the same for every model.
     seed : int
         Decides those sequences.
     """
@@ -144,5 +144,5 @@ class Shifts:
         if self.sequences < 2 or self.seed < 0 or self.deviant < 0:
             raise ConfigError(
                 f"sequences is {self.sequences}, seed {self.seed} and deviant {self.deviant}",
-                remedy="at least 2, 0 and 0",
+                remedy="they are at least 2, 0 and 0",
             )

@@ -1,4 +1,4 @@
-"""The transformer that learns in context: GPT-2 without its vocabulary, numbers in and numbers out."""
+"""The transformer that learns in context: GPT-2 without a vocabulary, numbers in and numbers out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from babyssa.synthetic.config import InContextSize
 
 
 class InContextConfig(GPT2Config):
-    """GPT2Config with what is left out of it.
+    """GPT2Config, with what the model leaves out.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class InContextOutput(ModelOutput):
     Parameters
     ----------
     predictions : Tensor
-        (batch, length): one number after each number read; of a quantifier, a logit.
+        (batch, length): one number after each number read; for a quantifier, a logit.
     attentions : tuple of Tensor, optional
         Attention weights of each layer, (batch, heads, query, key).
     """
@@ -48,7 +48,7 @@ class InContextOutput(ModelOutput):
 
 
 class _Nothing(nn.Module):
-    """Stands where a layer's part was: adds 0 to the residual stream."""
+    """Replaces a part of a layer: adds 0 to the residual stream."""
 
     def forward(self, hidden: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return torch.zeros_like(hidden)
@@ -60,7 +60,7 @@ class _NoAttention(_Nothing):
 
 
 class _NoPositions(nn.Module):
-    """Stands where the position embeddings were."""
+    """Replaces the position embeddings."""
 
     def forward(self, position_ids: Tensor) -> Tensor:
         return torch.zeros(1, device=position_ids.device)
@@ -123,7 +123,7 @@ register(InContextConfig)
 def build_transformer(
     size: InContextSize, *, variant: str = "softmax", scoring: dict[str, Any] | None = None, seed: int = 0
 ) -> InContextTransformer:
-    """A new model; parameters that variants have in common get the same initial values under one seed.
+    """A new model; under one seed, parameters that variants have in common get the same initial values.
 
     Parameters
     ----------

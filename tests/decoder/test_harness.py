@@ -48,8 +48,8 @@ def tasks(tmp_path):
     return folder
 
 
-def test_the_harness_agrees_with_our_own_scores(decoder, causal, tasks, tmp_path):
-    pair = (decoder("ssa"), causal)
+def test_the_harness_agrees_with_our_own_scores(decoder, decoder_tokenizer, tasks, tmp_path):
+    pair = (decoder("ssa"), decoder_tokenizer)
     result = evaluate(pair, ["ends"], include_path=tasks, out=tmp_path / "out")
     right = 0
     for row in ROWS:
@@ -65,8 +65,8 @@ def test_the_harness_agrees_with_our_own_scores(decoder, causal, tasks, tmp_path
     assert evaluate(pair, ["ends"], include_path=tasks, limit=2).tasks[0].n == 2
 
 
-def test_the_command_prints_a_table(decoder, causal, tasks, tmp_path, run_babyssa):
-    save_model(tmp_path / "model", decoder("ssa"), causal)
+def test_the_command_prints_a_table(decoder, decoder_tokenizer, tasks, tmp_path, run_babyssa):
+    save_model(tmp_path / "model", decoder("ssa"), decoder_tokenizer)
     arguments = ("evaluate", tmp_path / "model", "--include_path", tasks, "--tasks", "ends")
     status, stdout, stderr = run_babyssa(*arguments, "--out", tmp_path / "out")
     assert status == 0, stderr
@@ -76,8 +76,8 @@ def test_the_command_prints_a_table(decoder, causal, tasks, tmp_path, run_babyss
     assert (status, stdout) == (2, "") and "limit is 0" in stderr
 
 
-def test_a_task_without_its_data_or_with_broken_yaml_is_one_line(decoder, causal, tasks):
-    pair = (decoder(), causal)
+def test_a_task_without_its_data_or_with_broken_yaml_is_one_line(decoder, decoder_tokenizer, tasks):
+    pair = (decoder(), decoder_tokenizer)
     (tasks / "lost.yaml").write_text(TASK.format(name="lost", file=tasks / "none.jsonl"))
     with pytest.raises(DataError, match=r"task 'lost' cannot be loaded: .*none\.jsonl") as caught:
         evaluate(pair, ["ends", "lost"], include_path=tasks)
@@ -87,9 +87,9 @@ def test_a_task_without_its_data_or_with_broken_yaml_is_one_line(decoder, causal
 
 
 @pytest.mark.slow
-def test_an_unknown_task_and_one_that_needs_the_hub_are_one_line(decoder, causal, tasks, monkeypatch):
+def test_an_unknown_task_and_one_that_needs_the_hub_are_one_line(decoder, decoder_tokenizer, tasks, monkeypatch):
     """HF_HUB_OFFLINE is set in tests, as on a machine that knows that it has no network."""
-    pair = (decoder(), causal)
+    pair = (decoder(), decoder_tokenizer)
     with pytest.raises(ConfigError, match="unknown task 'arc_eazy'; did you mean 'arc_easy'"):
         evaluate(pair, ["arc_eazy"], include_path=tasks)
     with pytest.raises(DataError, match="task 'arc_easy' cannot be loaded") as caught:
@@ -97,15 +97,15 @@ def test_an_unknown_task_and_one_that_needs_the_hub_are_one_line(decoder, causal
     assert "network" in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_a_masked_model_and_no_task_are_refused(decoder, causal, tasks, tokenizer):
+def test_a_masked_model_and_no_task_are_refused(decoder, decoder_tokenizer, tasks, tokenizer):
     size = EncoderSize(layers=1, heads=2, hidden_size=16, feed_forward_size=24)
     with pytest.raises(ConfigError, match="needs a causal model"):
         evaluate((build_encoder(size, tokenizer), tokenizer), ["ends"], include_path=tasks)
     with pytest.raises(ConfigError, match="no task given"):
-        evaluate((decoder(), causal), [])
+        evaluate((decoder(), decoder_tokenizer), [])
 
 
-def test_without_the_harness_the_extra_is_named(decoder, causal, monkeypatch):
+def test_without_the_harness_the_extra_is_named(decoder, decoder_tokenizer, monkeypatch):
     from importlib import metadata
 
     def missing(name):
@@ -113,4 +113,4 @@ def test_without_the_harness_the_extra_is_named(decoder, causal, monkeypatch):
 
     monkeypatch.setattr("importlib.metadata.version", missing)
     with pytest.raises(BabySSAError, match=r"babyssa\[harness\]"):
-        evaluate((decoder(), causal), ["ends"])
+        evaluate((decoder(), decoder_tokenizer), ["ends"])

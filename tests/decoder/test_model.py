@@ -33,12 +33,12 @@ def test_the_released_size_has_the_published_number_of_parameters():
     assert parameters(softmax) == 50_256 * 768 + 12 * layer + 25 * 2 * 768
 
 
-def test_with_softmax_the_decoder_is_transformers_own_nemotron(decoder, causal, tmp_path):
+def test_with_softmax_the_decoder_is_transformers_own_nemotron(decoder, decoder_tokenizer, tmp_path):
     model = decoder()
     assert type(model) is NemotronForCausalLM
     stock = NemotronForCausalLM(
         NemotronConfig(
-            vocab_size=len(causal),
+            vocab_size=len(decoder_tokenizer),
             hidden_size=32,
             intermediate_size=48,
             num_hidden_layers=2,
@@ -49,7 +49,7 @@ def test_with_softmax_the_decoder_is_transformers_own_nemotron(decoder, causal, 
         )
     ).eval()
     stock.load_state_dict(model.state_dict())
-    ids = torch.randint(5, len(causal), (3, 24), generator=torch.Generator().manual_seed(0))
+    ids = torch.randint(5, len(decoder_tokenizer), (3, 24), generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         torch.testing.assert_close(model(ids).logits, stock(ids).logits, atol=1e-6, rtol=0)
     model.save_pretrained(tmp_path)
@@ -69,7 +69,7 @@ def test_variants_share_their_initial_weights_and_leave_the_global_random_state(
 
 
 @pytest.mark.parametrize("variant", variants())
-def test_no_token_sees_a_later_one(variant, decoder, causal):
+def test_no_token_sees_a_later_one(variant, decoder, decoder_tokenizer):
     model = decoder(variant)
     ids = torch.arange(5, 29)[None]
     changed = ids.clone()
@@ -86,7 +86,7 @@ def test_the_loss_is_transformers_own(variant, decoder):
     torch.testing.assert_close(causal_lm_loss(model, {"input_ids": ids}), model(ids, labels=ids).loss)
 
 
-def test_a_scoring_with_a_length_gets_the_models(causal, decoder):
+def test_a_scoring_with_a_length_gets_the_models(decoder_tokenizer, decoder):
     assert decoder("cosformer").config.attention_scoring["max_length"] == 24
     assert decoder("cosformer", scoring={"max_length": 50}).config.attention_scoring["max_length"] == 50
 

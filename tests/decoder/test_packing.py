@@ -24,23 +24,26 @@ TEXTS = st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=30).
 
 @settings(max_examples=30, deadline=None)
 @given(texts=TEXTS, length=st.integers(2, 20))
-def test_packing_and_cutting_at_the_end_token_gives_the_documents_again(causal, texts, length):
-    encoded = list(encode_documents(causal, texts))
+def test_packing_and_cutting_at_the_end_token_gives_the_documents_again(decoder_tokenizer, texts, length):
+    encoded = list(encode_documents(decoder_tokenizer, texts))
     documents = Documents.of(encoded)
     packed = PackedSequences(documents.ids, length)
     ids = documents.ids.tolist()
     assert packed.sequences.size + packed.remainder == len(ids) and packed.remainder < length
     again = packed.sequences.ravel().tolist() + ids[len(ids) - packed.remainder :]
     assert again == [token for document in encoded for token in document]
-    pieces = np.split(np.array(again), np.flatnonzero(np.array(again) == causal.eos_token_id) + 1)[:-1]
+    pieces = np.split(np.array(again), np.flatnonzero(np.array(again) == decoder_tokenizer.eos_token_id) + 1)[:-1]
     assert [piece.tolist() for piece in pieces] == encoded
     # A written-out end token is text, so an end token always ends a document.
-    assert all(document.count(causal.eos_token_id) == 1 for document in encoded)
+    assert all(document.count(decoder_tokenizer.eos_token_id) == 1 for document in encoded)
 
 
-def test_written_special_tokens_do_not_end_a_document(causal):
-    (ids,) = encode_documents(causal, ["a </s> b <s>"])
-    assert ids.count(causal.eos_token_id) == 1 and causal.decode(ids[:-1]).strip() == "a </s> b <s>"
+def test_written_special_tokens_do_not_end_a_document(decoder_tokenizer):
+    (ids,) = encode_documents(decoder_tokenizer, ["a </s> b <s>"])
+    assert (
+        ids.count(decoder_tokenizer.eos_token_id) == 1
+        and decoder_tokenizer.decode(ids[:-1]).strip() == "a </s> b <s>"
+    )
 
 
 def test_some_documents_can_be_kept_out():
@@ -70,36 +73,36 @@ def test_an_epoch_has_every_sequence_once_in_an_order_of_its_own(count, size, se
 TEXT = [f"the dog number {i} sees a cat ." for i in range(30)]
 
 
-def stream(causal, texts=TEXT, length=16):
-    return StreamedSequences(lambda number: iter(texts), causal, length, "a stream")
+def stream(decoder_tokenizer, texts=TEXT, length=16):
+    return StreamedSequences(lambda number: iter(texts), decoder_tokenizer, length, "a stream")
 
 
-def test_a_stream_is_packed_as_a_corpus_is(causal):
-    ids = Documents.of(encode_documents(causal, TEXT)).ids
-    packed, streamed = PackedSequences(ids, 16), stream(causal)
+def test_a_stream_is_packed_as_a_corpus_is(decoder_tokenizer):
+    ids = Documents.of(encode_documents(decoder_tokenizer, TEXT)).ids
+    packed, streamed = PackedSequences(ids, 16), stream(decoder_tokenizer)
     for batch in ConsecutiveBatches(len(packed) // 4, 4):
         assert streamed.__getitems__(batch)["input_ids"].tolist() == packed.sequences[batch].tolist()
 
 
-def test_a_stream_finds_any_place_again(causal):
-    whole = [stream(causal)[i]["input_ids"].tolist() for i in (20, 3)]
-    once = stream(causal)
-    assert [once[i]["input_ids"].tolist() for i in (20, 3)] == whole
+def test_a_stream_finds_any_place_again(decoder_tokenizer):
+    whole = [stream(decoder_tokenizer).__getitems__([i])["input_ids"].tolist() for i in (20, 3)]
+    once = stream(decoder_tokenizer)
+    assert [once.__getitems__([i])["input_ids"].tolist() for i in (20, 3)] == whole
 
 
-def test_a_stream_begins_again_and_loses_nothing(causal, capsys):
-    ids = Documents.of(encode_documents(causal, TEXT)).ids
+def test_a_stream_starts_again_and_loses_nothing(decoder_tokenizer, capsys):
+    ids = Documents.of(encode_documents(decoder_tokenizer, TEXT)).ids
     count = 2 * len(ids) // 16
-    streamed = stream(causal)
-    seen = np.concatenate([streamed[i]["input_ids"][0] for i in range(count)])
+    streamed = stream(decoder_tokenizer)
+    seen = np.concatenate([streamed.__getitems__([i])["input_ids"][0] for i in range(count)])
     assert seen.tolist() == np.concatenate([ids, ids])[: len(seen)].tolist()
-    assert "pass 2 begins" in capsys.readouterr().err
+    assert "pass 2 starts" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("texts", [[], ["hi"]])
-def test_a_stream_without_one_sequence_is_refused(causal, texts):
+def test_a_stream_without_one_sequence_is_refused(decoder_tokenizer, texts):
     with pytest.raises(DataError, match="fewer than one sequence of 16"):
-        stream(causal, texts)[0]
+        stream(decoder_tokenizer, texts).__getitems__([0])
 
 
 def test_batches_of_a_stream_are_consecutive():
@@ -107,16 +110,16 @@ def test_batches_of_a_stream_are_consecutive():
     assert list(islice(ConsecutiveBatches(10**9, 1), 2)) == [[0], [1]]
 
 
-def test_one_token_ends_documents_and_begins_texts(causal, tokenizer, tmp_path):
+def test_one_token_ends_documents_and_begins_texts(decoder_tokenizer, tokenizer, tmp_path):
     from transformers import AutoTokenizer
 
     from babyssa.corpus import save_tokenizer
 
     end = tokenizer.eos_token_id
-    assert causal.bos_token_id == causal.eos_token_id == end != tokenizer.bos_token_id
+    assert decoder_tokenizer.bos_token_id == decoder_tokenizer.eos_token_id == end != tokenizer.bos_token_id
     text = "the dog sees a cat ."
-    save_tokenizer(causal, tmp_path)
-    for loaded in (causal, AutoTokenizer.from_pretrained(tmp_path)):
+    save_tokenizer(decoder_tokenizer, tmp_path)
+    for loaded in (decoder_tokenizer, AutoTokenizer.from_pretrained(tmp_path)):
         assert loaded(text)["input_ids"] == [end, *tokenizer(text, add_special_tokens=False)["input_ids"]]
         assert loaded.bos_token == loaded.eos_token == "</s>"
 

@@ -82,6 +82,6 @@ def test_a_batch_without_padding_carries_no_attention_mask(some_sentences):
 
 def test_a_sentence_is_masked_alike_in_any_batch(some_sentences):
     data = MaskedSentences(some_sentences([4, 9, 4, 9]), VOCABULARY, Masking(patterns=3), PAD, seed=0)
-    alone = data[6]["input_ids"][0]
+    alone = data.__getitems__([6])["input_ids"][0]
     together = data.__getitems__([3, 6, 1])["input_ids"][1]
     assert torch.equal(together[: len(alone)], alone)

@@ -33,27 +33,29 @@ def test_every_token_is_predicted_once_from_as_much_context_as_is_promised(count
 
 @pytest.mark.parametrize("variant", ["softmax", "ssa", "linear"])
 @pytest.mark.parametrize("max_length, stride", [(24, 24), (24, 7), (10, 1), (10, 4)])
-def test_windows_agree_with_brute_force(variant, max_length, stride, decoder, causal, logits):
+def test_windows_agree_with_brute_force(variant, max_length, stride, decoder, decoder_tokenizer, logits):
     model = decoder(variant)
-    ids = causal(" ".join(TEXT), add_special_tokens=False)["input_ids"][:70]
-    row = [causal.eos_token_id, *ids]
+    ids = decoder_tokenizer(" ".join(TEXT), add_special_tokens=False)["input_ids"][:70]
+    row = [decoder_tokenizer.eos_token_id, *ids]
     expected = []
     for place in range(1, len(row)):
         late = place - max_length
         window = 0 if late <= 0 else math.ceil(late / stride) * stride
         expected.append(-logits(model, row[window:place])[-1].log_softmax(-1)[row[place]].item())
-    found = token_nats(as_loaded((model, causal)), ids, max_length=max_length, stride=stride, batch_size=3)
+    found = token_nats(
+        as_loaded((model, decoder_tokenizer)), ids, max_length=max_length, stride=stride, batch_size=3
+    )
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_perplexity_of_lines_counts_the_end_of_each(decoder, causal, tmp_path):
+def test_perplexity_of_lines_counts_the_end_of_each(decoder, decoder_tokenizer, tmp_path):
     (tmp_path / "a.txt").write_text("\n".join(TEXT) + "\n")
     model = decoder("ssa")
-    found = perplexity((model, causal), tmp_path / "a.txt", documents="lines", stride=24)
+    found = perplexity((model, decoder_tokenizer), tmp_path / "a.txt", documents="lines", stride=24)
     ids = []
     for line in TEXT:
-        ids += [*causal(line, add_special_tokens=False)["input_ids"], causal.eos_token_id]
-    nats = token_nats(as_loaded((model, causal)), ids, stride=24)
+        ids += [*decoder_tokenizer(line, add_special_tokens=False)["input_ids"], decoder_tokenizer.eos_token_id]
+    nats = token_nats(as_loaded((model, decoder_tokenizer)), ids, stride=24)
     assert (found.kind, found.tokens, found.documents) == ("perplexity", len(ids), 12)
     assert found.nats_per_token == pytest.approx(nats.mean()) and found.perplexity == pytest.approx(
         math.exp(nats.mean())
@@ -65,34 +67,37 @@ def test_perplexity_of_lines_counts_the_end_of_each(decoder, causal, tmp_path):
     assert (found.max_length, found.stride) == (24, 24)
 
 
-def test_perplexity_of_one_sentence_is_that_of_its_score(decoder, causal, tmp_path):
+def test_perplexity_of_one_sentence_is_that_of_its_score(decoder, decoder_tokenizer, tmp_path):
     (tmp_path / "a.txt").write_text(TEXT[0])
-    pair = (decoder("ssa"), causal)
+    pair = (decoder("ssa"), decoder_tokenizer)
     (scored,) = score(pair, [TEXT[0]])
     found = perplexity(pair, tmp_path / "a.txt")
     assert found.layout == "file" and found.tokens == len(scored.tokens)
     assert found.nats_per_token == pytest.approx(-scored.score / found.tokens, rel=1e-5)
 
 
-def test_the_rows_of_a_dataset_are_documents(decoder, causal, tmp_path):
+def test_the_rows_of_a_dataset_are_documents(decoder, decoder_tokenizer, tmp_path):
     (tmp_path / "a.txt").write_text("\n".join(TEXT))
     (tmp_path / "a.jsonl").write_text("\n".join(json.dumps({"line": line}) for line in TEXT))
-    pair = (decoder(), causal)
+    pair = (decoder(), decoder_tokenizer)
     rows = perplexity(pair, tmp_path / "a.jsonl", text_column="line")
     assert rows.layout == "rows"
     assert rows.perplexity == perplexity(pair, tmp_path / "a.txt", documents="lines").perplexity
 
 
-def test_a_model_of_another_make_is_measured_too(causal, tmp_path, logits):
+def test_a_model_of_another_make_is_measured_too(decoder_tokenizer, tmp_path, logits):
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    config = GPT2Config(vocab_size=len(causal), n_positions=20, n_embd=16, n_layer=1, n_head=2)
+    config = GPT2Config(vocab_size=len(decoder_tokenizer), n_positions=20, n_embd=16, n_layer=1, n_head=2)
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = GPT2LMHeadModel(config).eval()
     (tmp_path / "a.txt").write_text(" ".join(TEXT))
-    found = perplexity((model, causal), tmp_path / "a.txt", stride=1)
-    row = [causal.eos_token_id, *causal(" ".join(TEXT), add_special_tokens=False)["input_ids"]]
+    found = perplexity((model, decoder_tokenizer), tmp_path / "a.txt", stride=1)
+    row = [
+        decoder_tokenizer.eos_token_id,
+        *decoder_tokenizer(" ".join(TEXT), add_special_tokens=False)["input_ids"],
+    ]
     expected = [
         -logits(model, row[max(0, i - 20) : i])[-1].log_softmax(-1)[row[i]].item() for i in range(1, len(row))
     ]
@@ -124,28 +129,28 @@ def test_a_masked_model_gets_a_pseudo_perplexity_of_its_sentences(tokenizer, tmp
         ({"max_length": 0}, "takes 1 to 24 tokens"),
     ],
 )
-def test_a_window_that_does_not_fit_is_refused(options, says, decoder, causal, tmp_path):
+def test_a_window_that_does_not_fit_is_refused(options, says, decoder, decoder_tokenizer, tmp_path):
     (tmp_path / "a.txt").write_text("hi")
     with pytest.raises(ConfigError, match=says):
-        perplexity((decoder(), causal), tmp_path / "a.txt", **options)
+        perplexity((decoder(), decoder_tokenizer), tmp_path / "a.txt", **options)
 
 
-def test_an_empty_text_and_broken_weights_are_refused(decoder, causal, tmp_path):
+def test_an_empty_text_and_broken_weights_are_refused(decoder, decoder_tokenizer, tmp_path):
     (tmp_path / "empty.txt").write_text("\n \n")
     model = decoder()
     with pytest.raises(DataError, match="the text is empty"):
-        perplexity((model, causal), tmp_path / "empty.txt")
+        perplexity((model, decoder_tokenizer), tmp_path / "empty.txt")
     (tmp_path / "a.txt").write_text("the dog")
     with torch.no_grad():
         model.model.norm.bias.fill_(torch.nan)
     with pytest.raises(ModelError, match="log-probability of token 1 is NaN"):
-        perplexity((model, causal), tmp_path / "a.txt")
+        perplexity((model, decoder_tokenizer), tmp_path / "a.txt")
 
 
-def test_the_command_prints_the_unit_or_json(decoder, causal, tmp_path, run_babyssa):
+def test_the_command_prints_the_unit_or_json(decoder, decoder_tokenizer, tmp_path, run_babyssa):
     from babyssa.training.run_folder import save_model
 
-    save_model(tmp_path / "model", decoder("ssa"), causal)
+    save_model(tmp_path / "model", decoder("ssa"), decoder_tokenizer)
     (tmp_path / "a.txt").write_text("\n".join(TEXT))
     arguments = ("perplexity", tmp_path / "model", tmp_path / "a.txt", "--documents", "lines")
     status, stdout, _ = run_babyssa(*arguments)
