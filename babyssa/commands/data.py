@@ -14,6 +14,8 @@ def prepare(
     max_age: float = 6.0,
     keep_unknown_age: bool = False,
     collection: str = "Eng-NA",
+    keep_child: bool = False,
+    age_unit: Literal["days", "months", "years"] | None = None,
     text_column: str = "text",
     overwrite: bool = False,
 ) -> None:
@@ -29,7 +31,8 @@ def prepare(
     out
         folder to write
     kind
-        what the sources are; auto tells by the end of their names (datasets of the hub must be named as such)
+        what the sources are; auto tells by the end of their names (a dataset of the hub needs it); text reads
+        every file of a folder, whatever it is called
     order
         age: youngest child first, sentences without an age last; source: as read
     min_words
@@ -40,6 +43,10 @@ def prepare(
         keep transcripts that do not tell the age of a target child; most have none, and are adults' talk
     collection
         keep this CHILDES collection only, or any (childes-db)
+    keep_child
+        keep what children say, which is otherwise left out and counted
+    age_unit
+        unit of target_child_age (childes-db; default: days, unless no age is over 216)
     text_column
         column of text (datasets)
     overwrite
@@ -65,6 +72,8 @@ def prepare(
         max_age=max_age,
         keep_unknown_age=keep_unknown_age,
         collection=collection,
+        keep_child=keep_child,
+        age_unit=age_unit,
         overwrite=overwrite,
     )
     print(stats)
@@ -77,9 +86,10 @@ def tokenizer(
     out: str,
     vocab_size: int = 8192,
     min_frequency: int = 2,
+    lowercase: bool = True,
     overwrite: bool = False,
 ) -> None:
-    """Train a lower-casing byte-level BPE tokenizer, and write it as a folder that transformers loads.
+    """Train a byte-level BPE tokenizer, and write it as a folder that transformers loads.
 
     Parameters
     ----------
@@ -91,6 +101,8 @@ def tokenizer(
         largest vocabulary, special tokens and bytes included
     min_frequency
         fewest times that a pair must occur to be merged
+    lowercase
+        lower-case all text
     overwrite
         replace an earlier tokenizer
 
@@ -102,7 +114,14 @@ def tokenizer(
     from babyssa.console import say
     from babyssa.corpus import train_tokenizer
 
-    trained = train_tokenizer(corpus, out, vocab_size=vocab_size, min_frequency=min_frequency, overwrite=overwrite)
+    trained = train_tokenizer(
+        corpus,
+        out,
+        vocab_size=vocab_size,
+        min_frequency=min_frequency,
+        lowercase=lowercase,
+        overwrite=overwrite,
+    )
     print(f"{len(trained):,} tokens in the vocabulary")
     say(f"wrote {out}/tokenizer.json and {out}/tokenizer_config.json")
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from babyssa.corpus.lines import read_transcript, read_zip_members
-from babyssa.corpus.utterances import Utterance
+from babyssa.corpus.utterances import DAYS_PER_UNIT, Utterance
 from babyssa.errors import DataError
 
 TYPE_OF_TERMINATOR = {
@@ -70,8 +70,6 @@ _ELIDED = re.compile(
 )
 _MAY_END_IN_APOSTROPHE = re.compile(r"(?:[sxz]|in|an|o|ol|lil|th)['\u2019]$", re.IGNORECASE)
 _ONE_SPELLING = {"hmm": "hm"}
-
-_DAYS_PER_MONTH = 30.4375
 
 
 def read_chat(path: Path) -> Iterator[Utterance]:
@@ -180,4 +178,4 @@ def _days(age) -> float | None:
     if age is None:
         return None
     # No child is recorded on the day of its birth: 0;00.00 stands for an age that is not known.
-    return ((12 * age.years + (age.months or 0)) * _DAYS_PER_MONTH + (age.days or 0)) or None
+    return ((12 * age.years + (age.months or 0)) * DAYS_PER_UNIT["months"] + (age.days or 0)) or None

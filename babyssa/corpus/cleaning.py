@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from babyssa.corpus.utterances import Utterance
+from babyssa.corpus.utterances import DAYS_PER_UNIT, Utterance
 
 CHILD_ROLES = frozenset({"Target_Child", "Child"})
 """The CHAT roles of children. A Brother or a Playmate may be of any age, and is not among them."""
@@ -28,22 +28,26 @@ In a transcript they count anywhere in a word (``Mr_xxx``, ``xxx's``), in runnin
 (``www.example.org`` is none).
 """
 
+_TIER = re.compile(r"@(?:UTF8|Begin|End)$|(?:@[A-Z][\w ]*|%[a-z]\w*):(?:\t|$)")
 _COMPOUND = re.compile("[+_]")
 _QUESTION_WORDS = frozenset({"what", "where", "how", "who", "when"})
 _QUESTION_STARTS = (("you", "wanna"), ("do", "you"), ("can", "you"))
 
+WORD_LIMIT = 10_000
+"""Longest word, in characters. No language has one; training a tokenizer on one takes hours."""
+
 CHILD = "speaker is a child"
+HEADING = "heading, no sentence"
 COLLECTION = "another collection"
 AGE_UNKNOWN = "age unknown"
 TOO_OLD = "child too old"
 EMPTY = "no words"
+LONG_WORD = f"a word over {WORD_LIMIT:,} characters"
 INTELLIGIBILITY = "xxx, yyy, www or U+FFFD"
 TOO_SHORT = "too few words"
 
-REASONS = (CHILD, COLLECTION, AGE_UNKNOWN, TOO_OLD, EMPTY, INTELLIGIBILITY, TOO_SHORT)
+REASONS = (CHILD, HEADING, COLLECTION, AGE_UNKNOWN, TOO_OLD, EMPTY, LONG_WORD, INTELLIGIBILITY, TOO_SHORT)
 """Why an utterance is left out, in the order in which the rules are tried; the first that holds is counted."""
-
-DAYS_PER_YEAR = 365.25
 
 
 @dataclass(frozen=True)
@@ -61,30 +65,37 @@ class CleaningRules:
         child: they are talk among adults.
     collection : str
         The CHILDES collection to keep, or "any". Applies where a source names its collections.
+    keep_child : bool
+        Keep what children say.
     """
 
     min_words: int = 3
     max_age: float = 6.0
     keep_unknown_age: bool = False
     collection: str = "Eng-NA"
+    keep_child: bool = False
 
 
 def clean(utterance: Utterance, rules: CleaningRules) -> tuple[str, None] | tuple[None, str]:
     """Return (sentence, None), or (None, the reason why there is none)."""
+    if utterance.role in CHILD_ROLES and not rules.keep_child:
+        return None, CHILD
     if utterance.is_transcribed:
-        if utterance.role in CHILD_ROLES:
-            return None, CHILD
         if rules.collection != "any" and utterance.collection not in (None, rules.collection):
             return None, COLLECTION
         if utterance.age is None and not rules.keep_unknown_age:
             return None, AGE_UNKNOWN
-        if utterance.age is not None and utterance.age > rules.max_age * DAYS_PER_YEAR:
+        if utterance.age is not None and utterance.age > rules.max_age * DAYS_PER_UNIT["years"]:
             return None, TOO_OLD
         words = _COMPOUND.sub(" ", utterance.text).split()
+    elif is_heading(utterance.text):
+        return None, HEADING
     else:
         words = utterance.text.split()
     if not words:
         return None, EMPTY
+    if len(utterance.text) > WORD_LIMIT and max(map(len, words)) > WORD_LIMIT:
+        return None, LONG_WORD
     searched = utterance.text if utterance.is_transcribed else words
     if "\ufffd" in utterance.text or any(code in searched for code in UNINTELLIGIBLE):
         return None, INTELLIGIBILITY
@@ -93,6 +104,19 @@ def clean(utterance: Utterance, rules: CleaningRules) -> tuple[str, None] | tupl
     if len(words) < rules.min_words:
         return None, TOO_SHORT
     return " ".join(words), None
+
+
+def is_heading(line: str) -> bool:
+    r"""Whether a line of running text is a heading between equals signs, or a header or tier of CHAT, no sentence.
+
+    >>> [is_heading(line) for line in ("= = = adam01.cha = = =", "== See also ==", "%mor:\tn|dog .", "a = b")]
+    [True, True, True, False]
+    """
+    line = line.strip()
+    left, right = line[: len(line) - len(line.lstrip("= "))], line[len(line.rstrip("= ")) :]
+    if line.startswith(("= ", "==")) and (left.count("=") == right.count("=") or left == line):
+        return True
+    return _TIER.match(line) is not None
 
 
 def end_mark(words: list[str], utterance_type: str) -> str:

@@ -9,8 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-from babyssa.corpus.lines import read_lines
-from babyssa.corpus.preparation import CORPUS_FILE, corpus_file
+from babyssa.corpus.childes_db import has_childes_db_columns
+from babyssa.corpus.lines import filled_lines, read_lines
+from babyssa.corpus.preparation import CORPUS_FILE, corpus_file, kind_of, read_transcript_sentences
 from babyssa.corpus.text import DATASET_BUILDERS, read_rows
 from babyssa.errors import DataError
 
@@ -21,13 +22,24 @@ _HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?(:[\w.-]+)?")
 
 
 def is_text(corpus: str | Path) -> bool:
-    """Whether `corpus` is a local text: a file that no dataset reader claims, or a prepared folder."""
+    """Whether `corpus` is a local text: a file that no other reader claims, or a prepared folder."""
     path = Path(corpus)
+    if is_transcript(path):
+        return False
     if path.is_dir():
         return (path / CORPUS_FILE).is_file()
     if path.name.lower().endswith((".txt", ".txt.gz")):
         return True
     return path.is_file() and path.suffix.lower() not in (*DATASET_BUILDERS, ".gz")
+
+
+def is_transcript(corpus: str | Path) -> bool:
+    """Whether `corpus` is a file of transcribed speech: CHAT, or an export with the columns of childes-db."""
+    path = Path(corpus)
+    if not path.is_file():
+        return False
+    kind = kind_of(path)
+    return kind == "chat" or (kind == "childes-db" and has_childes_db_columns(path))
 
 
 def read_documents(
@@ -43,7 +55,8 @@ def read_documents(
     Parameters
     ----------
     corpus : path-like
-        A text file (.txt, .txt.gz or of any unknown ending), a folder that ``babyssa prepare`` wrote, or
+        A text file (.txt, .txt.gz or of any unknown ending), a folder that ``babyssa prepare`` wrote, a
+        transcript or childes-db export, whose documents are the sentences that ``babyssa prepare`` keeps, or
         anything that ``datasets`` loads: a .jsonl, .json, .parquet, .csv or .arrow file, a folder, or a hub id
         (``id`` or ``id:config``).
     layout : {"lines", "blocks", "file"}
@@ -57,6 +70,9 @@ def read_documents(
     DataError
         If it is missing or cannot be read; while iterating, at the place where it breaks.
     """
+    if is_transcript(corpus):
+        yield from read_transcript_sentences(Path(corpus))
+        return
     if not is_text(corpus):
         if not Path(corpus).exists() and not _HUB_ID.fullmatch(str(corpus)):
             raise DataError("no such file or folder", path=corpus, remedy="name a text, a dataset or a hub id")
@@ -65,9 +81,9 @@ def read_documents(
         return
     lines = read_lines(corpus_file(corpus))
     if layout == "lines":
-        yield from (document for line in lines if (document := line.strip()))
+        yield from (line.strip() for _, line in filled_lines(lines, corpus))
     elif layout == "file":
-        text = "".join(lines)
+        text = "".join(lines).replace("\r\n", "\n").replace("\r", "\n")
         if text.strip():
             yield text
     else:

@@ -10,16 +10,17 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from babyssa.console import progress
+from babyssa.console import progress, say
 from babyssa.corpus.chat import read_chat
-from babyssa.corpus.childes_db import read_childes_db
-from babyssa.corpus.cleaning import REASONS, CleaningRules, clean
-from babyssa.corpus.lines import read_lines
+from babyssa.corpus.childes_db import has_childes_db_columns, read_childes_db
+from babyssa.corpus.cleaning import CHILD, LONG_WORD, REASONS, CleaningRules, clean
+from babyssa.corpus.lines import filled_lines, read_lines
 from babyssa.corpus.text import read_dataset, read_text
 from babyssa.corpus.utterances import Utterance
 from babyssa.errors import ConfigError, DataError, nearest
@@ -29,14 +30,17 @@ CORPUS_FILE = "corpus.txt"
 STATS_FILE = "stats.json"
 
 SUFFIXES = {
-    "childes-db": (".csv", ".csv.gz"),
+    "childes-db": (".csv", ".csv.gz"),  # and a .parquet with the columns of childes-db
     "chat": (".cha", ".zip"),
     "text": (".txt", ".txt.gz"),
     "datasets": (".jsonl", ".json", ".parquet", ".arrow"),
 }
 """How the names of each kind's files end."""
 
-ORDERS = ("age", "source")
+CORPUS_ORDERS = ("age", "source")
+
+
+_LOST_SHOWN = 20
 
 
 class Source(NamedTuple):
@@ -75,6 +79,9 @@ class CorpusStats:
         Youngest and oldest age of a target child in the corpus, in days.
     unknown_age : int
         Sentences kept from sources that do not tell an age; they stand last in an age-ordered corpus.
+    lost : dict of str to str
+        Files (in an archive, its transcripts) of which nothing was kept, and the reason, or the most frequent of
+        several.
     sources : list of SourceStats
         Counts of each file or dataset, in the order of reading.
     order : str
@@ -91,6 +98,7 @@ class CorpusStats:
     min_age: float | None
     max_age: float | None
     unknown_age: int
+    lost: dict[str, str]
     sources: list[SourceStats]
     order: str
     rules: CleaningRules
@@ -105,6 +113,11 @@ class CorpusStats:
             lines.append(f"ages {self.min_age:,.0f} to {self.max_age:,.0f} days; {self.unknown_age:,} without age")
         lines.append(f"{self.read:>10,}  utterances read, of which left out:")
         lines += [f"{count:>10,}  {reason}" for reason, count in self.dropped.items() if count]
+        if self.lost:
+            lines.append(f"{len(self.lost):>10,}  file{'s' * (len(self.lost) > 1)} of which nothing was kept:")
+            lines += [f"{'':>12}{name} ({reason})" for name, reason in islice(self.lost.items(), _LOST_SHOWN)]
+            if len(self.lost) > _LOST_SHOWN:
+                lines.append(f"{'':>12}and {len(self.lost) - _LOST_SHOWN:,} more, named in {STATS_FILE}")
         return "\n".join(lines)
 
 
@@ -119,6 +132,8 @@ def prepare(
     max_age: float = 6.0,
     keep_unknown_age: bool = False,
     collection: str = "Eng-NA",
+    keep_child: bool = False,
+    age_unit: str | None = None,
     overwrite: bool = False,
 ) -> CorpusStats:
     """Read, clean and order a corpus, and write ``corpus.txt`` and ``stats.json`` into `out`.
@@ -136,8 +151,10 @@ def prepare(
         last, as read. "source": as read.
     text_column : str
         The column of text in datasets.
-    min_words, max_age, keep_unknown_age, collection
-        See :class:`CleaningRules`; all but `min_words` apply to transcripts only.
+    min_words, max_age, keep_unknown_age, collection, keep_child
+        See :class:`CleaningRules`; those on ages and collections apply to transcripts only.
+    age_unit : {"days", "months", "years"}, optional
+        The unit of the ages in childes-db exports; see :func:`babyssa.corpus.childes_db.read_childes_db`.
     overwrite : bool
         Replace an earlier corpus in `out`.
 
@@ -152,26 +169,36 @@ def prepare(
     OutputExistsError
         If `out` holds a corpus and `overwrite` is false.
     """
-    if order not in ORDERS:
-        raise ConfigError(f"unknown order '{order}'", remedy=nearest(order, ORDERS))
+    if order not in CORPUS_ORDERS:
+        raise ConfigError(f"unknown order '{order}'", remedy=nearest(order, CORPUS_ORDERS))
     if min_words < 1:
         raise ConfigError(f"min_words is {min_words}", remedy="it must be at least 1")
     if not max_age > 0:
         raise ConfigError(f"max_age is {max_age}", remedy="it must be a positive number of years")
     out = Path(out)
     check_overwrite(out, [CORPUS_FILE, STATS_FILE], overwrite)
-    rules = CleaningRules(min_words, max_age, keep_unknown_age, collection)
+    rules = CleaningRules(min_words, max_age, keep_unknown_age, collection, keep_child)
 
     dropped = Counter(dict.fromkeys(REASONS, 0))
     roles = Counter()
+    labels = Counter()
     kept: list[tuple[Utterance, str]] = []
     source_stats = []
+    lost: dict[str, str] = {}
     for source in progress(find_sources(sources, kind), "reading"):
         read = 0
         first = len(kept)
-        for utterance in _read(source, text_column):
+        # For each file, or transcript of an archive: how many utterances were left out for what, None if kept.
+        outcomes: dict[str, Counter] = {}
+        for utterance in _read(source, text_column, age_unit):
             read += 1
+            if utterance.type is None and utterance.role is not None:
+                labels[utterance.role] += 1
             sentence, reason = clean(utterance, rules)
+            name = utterance.transcript if source.kind == "chat" else source.location
+            outcomes.setdefault(name, Counter())[reason] += 1
+            if reason == LONG_WORD and dropped[reason] < _LOST_SHOWN:
+                say(f"{source.location}:{utterance.order}: left out: {LONG_WORD}")
             if sentence is None:
                 dropped[reason] += 1
             else:
@@ -180,6 +207,12 @@ def prepare(
                     roles[utterance.role] += 1
         tokens = sum(len(sentence.split(" ")) for _, sentence in kept[first:])
         source_stats.append(SourceStats(source.location, source.kind, read, len(kept) - first, tokens))
+        lost |= {name: _main_reason(counts) for name, counts in outcomes.items() if None not in counts}
+        if not read:
+            lost[source.location] = "nothing in it"
+    if labels:
+        names = _some_of([name for name, _ in labels.most_common()])
+        say(f"speaker labels taken off {labels.total():,} lines of text ({names})")
 
     ages = [utterance.age for utterance, _ in kept if utterance.age is not None]
     stats = CorpusStats(
@@ -191,6 +224,7 @@ def prepare(
         min_age=min(ages, default=None),
         max_age=max(ages, default=None),
         unknown_age=len(kept) - len(ages),
+        lost=lost,
         sources=source_stats,
         order=order,
         rules=rules,
@@ -206,11 +240,27 @@ def prepare(
 
 
 def read_utterances(
-    sources: Sequence[str | Path] | str | Path, *, kind: str = "auto", text_column: str = "text"
+    sources: Sequence[str | Path] | str | Path,
+    *,
+    kind: str = "auto",
+    text_column: str = "text",
+    age_unit: str | None = None,
 ) -> Iterator[Utterance]:
     """Yield every utterance of `sources`, uncleaned, in the order of reading; see :func:`prepare`."""
     for source in find_sources(sources, kind):
-        yield from _read(source, text_column)
+        yield from _read(source, text_column, age_unit)
+
+
+def read_transcript_sentences(path: Path) -> Iterator[str]:
+    """Yield the sentences that :func:`prepare` would keep of a transcript or export, and say how many they are."""
+    kept = read = 0
+    for utterance in read_utterances(path):
+        read += 1
+        sentence, _ = clean(utterance, CleaningRules())
+        if sentence is not None:
+            kept += 1
+            yield sentence
+    say(f"{path}: read as {kind_of(path)}, as 'babyssa prepare' reads it: kept {kept:,} of {read:,} utterances")
 
 
 def read_corpus(path: str | Path) -> list[str]:
@@ -219,22 +269,36 @@ def read_corpus(path: str | Path) -> list[str]:
     Parameters
     ----------
     path : path-like
-        A text file of one sentence per line, or the folder that :func:`prepare` wrote. Empty lines are skipped.
+        A text file of one sentence per line, or the folder that :func:`prepare` wrote. Empty lines are skipped,
+        with a message that counts them.
 
     Raises
     ------
     DataError
-        If it is missing, empty or not UTF-8.
+        If it is missing, empty or not UTF-8, or a transcript, an export or a dataset.
     """
     path = Path(path)
+    sentences = [sentence for _, sentence in numbered_sentences(path)]
+    if not sentences:
+        raise DataError("the corpus is empty", path=corpus_file(path), remedy="it needs a sentence per line")
+    return sentences
+
+
+def numbered_sentences(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the line and the sentence of each line of a corpus; see :func:`read_corpus`."""
     if path.is_dir():
         path = path / CORPUS_FILE
         if not path.is_file():
             raise DataError("no such file", path=path, remedy="prepare a corpus with 'babyssa prepare'")
-    sentences = [sentence for line in read_lines(path) if (sentence := line.strip())]
-    if not sentences:
-        raise DataError("the corpus is empty", path=path, remedy="it needs a sentence per line")
-    return sentences
+    kind = kind_of(path)
+    if path.is_file() and kind not in (None, "text"):
+        raise DataError(
+            f"is no text with a sentence on each line (its kind is {kind})",
+            path=path,
+            remedy="run 'babyssa prepare' on it first",
+        )
+    for line, sentence in filled_lines(read_lines(path), path):
+        yield line, sentence.strip()
 
 
 def held_out_places(count: int, held_out: int, what: str = "sentences") -> list[int]:
@@ -301,7 +365,7 @@ def _expand(location: str, kind: str) -> Iterable[Source]:
     if path.is_dir():
         return _in_folder(path, kind)
     if path.exists() or (kind == "datasets" and not glob.has_magic(location)):
-        found = _kind_of(path) if kind == "auto" else kind
+        found = kind_of(path) if kind == "auto" else kind
         if found is None:
             raise DataError(
                 "cannot tell what kind of file it is", path=path, remedy=f"pass --kind ({', '.join(SUFFIXES)})"
@@ -315,20 +379,26 @@ def _expand(location: str, kind: str) -> Iterable[Source]:
 def _in_folder(folder: Path, kind: str) -> Iterable[Source]:
     if kind == "datasets" or (kind == "auto" and _is_saved_dataset(folder)):
         return [Source("datasets", str(folder))]
-    files = [
-        Source(of_kind, str(path))
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.name.startswith(".") and (of_kind := _kind_of(path)) is not None
-    ]
-    wanted = [source for source in files if source.kind == kind]
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    kinds = {path: kind_of(path) for path in paths}
     if kind == "auto":
-        wanted = [source for source in files if source.kind in ("childes-db", "chat")]
-        wanted = wanted or [source for source in files if source.kind == "text"]
+        wanted = [path for path in paths if kinds[path] in ("childes-db", "chat")]
+        wanted = wanted or [path for path in paths if kinds[path] == "text"]
+    else:
+        # Whatever a text is called, it is one; a transcript beside a readme is called as transcripts are.
+        wanted = [path for path in paths if kinds[path] == kind]
+        if kind == "text" or not wanted:
+            wanted = [path for path in paths if kinds[path] in (kind, None)]
     if not wanted:
-        kinds = ("childes-db", "chat", "text") if kind == "auto" else (kind,)
-        endings = ", ".join(suffix for of_kind in kinds for suffix in SUFFIXES[of_kind])
-        raise DataError("the folder has nothing to read in it", path=folder, remedy=f"expected {endings}")
-    return wanted
+        of_kinds = ("childes-db", "chat", "text") if kind == "auto" else (kind,)
+        endings = ", ".join(suffix for of_kind in of_kinds for suffix in SUFFIXES[of_kind])
+        remedy = "; --kind text reads every file of it" if kind == "auto" and paths else ""
+        raise DataError("the folder has nothing to read in it", path=folder, remedy=f"expected {endings}{remedy}")
+    passed = [path.name for path in paths if path not in set(wanted)]
+    if passed:
+        files = "files" if len(passed) > 1 else "file"
+        say(f"{folder}: passed over {len(passed)} {files} of other kinds ({_some_of(passed)})")
+    return [Source(kinds[path] if kind == "auto" else kind, str(path)) for path in wanted]
 
 
 def _matching(pattern: str, kind: str) -> Iterable[Source]:
@@ -338,28 +408,41 @@ def _matching(pattern: str, kind: str) -> Iterable[Source]:
         path = Path(match)
         if path.is_dir():
             found += _in_folder(path, kind)
-        elif kind != "auto" or _kind_of(path) is not None:
-            found.append(Source(_kind_of(path) if kind == "auto" else kind, match))
+        elif kind != "auto" or kind_of(path) is not None:
+            found.append(Source(kind_of(path) if kind == "auto" else kind, match))
     if not found:
         what = "no file matches" if not matches else "no matching file is of a known kind"
         raise DataError(what, path=pattern, remedy="check the pattern, or pass --kind")
     return found
 
 
-def _kind_of(path: Path) -> str | None:
+def kind_of(path: Path) -> str | None:
+    """The kind of a file by the end of its name, and of a .parquet file by its columns; None if unknown."""
     name = path.name.lower()
-    return next((kind for kind, suffixes in SUFFIXES.items() if name.endswith(suffixes)), None)
+    kind = next((kind for kind, suffixes in SUFFIXES.items() if name.endswith(suffixes)), None)
+    return "childes-db" if name.endswith(".parquet") and has_childes_db_columns(path) else kind
+
+
+def _some_of(names: Sequence[str], shown: int = 3) -> str:
+    return ", ".join(names[:shown]) + ", ..." * (len(names) > shown)
+
+
+def _main_reason(counts: Counter) -> str:
+    """Why most of what a file has was left out; what children say is left out of every file."""
+    return next((reason for reason, _ in counts.most_common() if reason != CHILD), CHILD)
 
 
 def _is_saved_dataset(folder: Path) -> bool:
     return (folder / "dataset_dict.json").exists() or (folder / "dataset_info.json").exists()
 
 
-def _read(source: Source, text_column: str) -> Iterator[Utterance]:
+def _read(source: Source, text_column: str, age_unit: str | None) -> Iterator[Utterance]:
     if source.kind == "datasets":
         return read_dataset(source.location, text_column)
-    reader = {"childes-db": read_childes_db, "chat": read_chat, "text": read_text}[source.kind]
-    return reader(Path(source.location))
+    path = Path(source.location)
+    if source.kind == "childes-db":
+        return read_childes_db(path, age_unit)
+    return read_chat(path) if source.kind == "chat" else read_text(path)
 
 
 def _nothing_kept(stats: CorpusStats) -> DataError:

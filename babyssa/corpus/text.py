@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from babyssa.console import say
+from babyssa.corpus.childes_db import NEEDED_COLUMNS
 from babyssa.corpus.lines import LINE_LIMIT, read_lines
 from babyssa.corpus.utterances import Utterance
 from babyssa.errors import DataError
@@ -21,10 +24,32 @@ DATASET_BUILDERS = {
 }
 
 
+# A code as in CHAT; without its asterisk, one of those that CHAT's manual lists, or a letter before a tab.
+_LABEL = re.compile(
+    r"\s*(?:\*([A-Z0-9][A-Z0-9_-]{0,15}|[a-z]{3}):|((?:CHI|MOT|FAT|BRO|SIS|SIB|GRA|GRM|GRF|AUN|UNC|COU|INV|EXP|OBS|TEA|ADU):)"
+    r"(?=\s)|([A-Z]:)(?=\t))\s*"
+)
+_CHILD_LABEL = re.compile(r"CHI?\d*", re.IGNORECASE)
+
+
 def read_text(path: Path) -> Iterator[Utterance]:
-    """Yield the lines of a UTF-8 text file (.txt or .txt.gz), one sentence each."""
+    """Yield the lines of a UTF-8 text file (gzip if it ends in .gz), one sentence each, without speaker labels."""
     for order, line in enumerate(read_lines(path), start=1):
-        yield Utterance(text=line, source=str(path), order=order)
+        yield running_text(line, str(path), order)
+
+
+def running_text(line: str, source: str, order: int) -> Utterance:
+    r"""A line of text as an utterance: the label that says who speaks becomes its role.
+
+    >>> running_text("*CHI:\tmore juice", "a.txt", 1).text, running_text("*CHI:\tmore juice", "a.txt", 1).role
+    ('more juice', 'Target_Child')
+    """
+    label = _LABEL.match(line)
+    if not label:
+        return Utterance(text=line, source=source, order=order)
+    code = next(filter(None, label.groups())).removesuffix(":")
+    role = "Target_Child" if _CHILD_LABEL.fullmatch(code) else code
+    return Utterance(text=line[label.end() :], source=source, order=order, role=role)
 
 
 def read_dataset(location: str, text_column: str = "text") -> Iterator[Utterance]:
@@ -45,7 +70,7 @@ def read_dataset(location: str, text_column: str = "text") -> Iterator[Utterance
     """
     order = 0
     for number, text in enumerate(read_rows(location, text_column), start=1):
-        for line in text.split("\n"):
+        for line in re.split(r"\r\n|\r|\n", text):
             if len(line) > LINE_LIMIT:
                 raise DataError(
                     f"row {number} has a line longer than {LINE_LIMIT:,} characters",
@@ -53,7 +78,7 @@ def read_dataset(location: str, text_column: str = "text") -> Iterator[Utterance
                     remedy="put one sentence on each line",
                 )
             order += 1
-            yield Utterance(text=line, source=location, order=order)
+            yield running_text(line, location, order)
 
 
 def read_rows(
@@ -85,6 +110,8 @@ def read_rows(
             path=location,
             remedy="name the column with --text-column",
         )
+    if set(NEEDED_COLUMNS) <= set(known):
+        say(f"{location}: is a childes-db export; --kind childes-db reads it as one, and leaves out the children")
     for number, row in enumerate(_fetched(rows.select_columns([text_column]), location), start=1):
         text = row[text_column]
         if text is not None and not isinstance(text, str):

@@ -20,16 +20,22 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from babyssa.corpus.preparation import read_corpus
+from babyssa.console import say
+from babyssa.corpus.cleaning import LONG_WORD, WORD_LIMIT
+from babyssa.corpus.preparation import corpus_file, numbered_sentences
 from babyssa.errors import ConfigError, DataError, ModelError
 from babyssa.files import atomic_write, check_overwrite, read_json, write_json
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
+
+T = TypeVar("T")
 
 SPECIAL_TOKENS = {
     "mask_token": "<mask>",
@@ -56,11 +62,13 @@ def train_tokenizer(
     *,
     vocab_size: int = 8192,
     min_frequency: int = 2,
+    lowercase: bool = True,
     overwrite: bool = False,
 ) -> PreTrainedTokenizerFast:
     """Train the tokenizer on a corpus and save it as a folder that transformers 4 and 5 read alike.
 
-    The result depends on the corpus and the two numbers only, not on threads or time.
+    The result depends on the corpus and the settings only, not on threads or time. A sentence with a word of
+    more than WORD_LIMIT characters is left out, and named on stderr.
 
     Parameters
     ----------
@@ -72,6 +80,8 @@ def train_tokenizer(
         Largest vocabulary, special tokens and bytes included. A small corpus may give a smaller one.
     min_frequency : int
         Fewest times that a pair must occur to be merged.
+    lowercase : bool
+        Lower-case all text.
     overwrite : bool
         Replace an earlier tokenizer in `out`.
 
@@ -99,12 +109,19 @@ def train_tokenizer(
         raise ConfigError(f"min_frequency is {min_frequency}", remedy="it must be at least 1")
     out = Path(out)
     check_overwrite(out, TOKENIZER_FILES, overwrite)
-    sentences = read_corpus(corpus)
+    sentences = []
+    for line, sentence in numbered_sentences(Path(corpus)):
+        if len(sentence) > WORD_LIMIT and max(map(len, sentence.split())) > WORD_LIMIT:
+            say(f"{corpus_file(corpus)}:{line}: left out: {LONG_WORD}")
+        else:
+            sentences.append(sentence)
+    if not sentences:
+        raise DataError("the corpus is empty", path=corpus_file(corpus), remedy="it needs a sentence per line")
 
     from transformers import PreTrainedTokenizerFast
 
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=_train(sentences, vocab_size, min_frequency),
+        tokenizer_object=_interruptible(lambda: _train(sentences, vocab_size, min_frequency, lowercase)),
         **SPECIAL_TOKENS,
         cls_token=SPECIAL_TOKENS["bos_token"],
         sep_token=SPECIAL_TOKENS["eos_token"],
@@ -219,7 +236,26 @@ def encode_sentences(tokenizer: PreTrainedTokenizerFast, sentences: Sequence[str
     )["input_ids"]
 
 
-def _train(sentences: list[str], vocab_size: int, min_frequency: int):
+def _interruptible(function: Callable[[], T]) -> T:
+    """The result of `function`, called in a thread: Rust code would not answer Ctrl-C before its end."""
+    done: Future[T] = Future()
+
+    def run():
+        try:
+            done.set_result(function())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    while True:
+        try:
+            return done.result(timeout=0.2)
+        except TimeoutError:
+            if done.done():
+                raise
+
+
+def _train(sentences: list[str], vocab_size: int, min_frequency: int, lowercase: bool):
     from tokenizers import (
         AddedToken,
         Tokenizer,
@@ -234,7 +270,8 @@ def _train(sentences: list[str], vocab_size: int, min_frequency: int):
     # The mask takes in the space before it, as in RoBERTa, so that "a <mask>" and "a word" are alike.
     special = [AddedToken(token, lstrip=token == "<mask>", special=True) for token in SPECIAL_TOKENS.values()]
     tokenizer = Tokenizer(models.BPE(unk_token=SPECIAL_TOKENS["unk_token"]))
-    tokenizer.normalizer = normalizers.Lowercase()
+    if lowercase:
+        tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.train_from_iterator(

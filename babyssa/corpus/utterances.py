@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+DAYS_PER_UNIT = {"days": 1.0, "months": 30.4375, "years": 365.25}
+"""What ages are counted in, in days; childes-db has the same months."""
+
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
@@ -21,9 +24,10 @@ class Utterance:
         The utterance type in childes-db's terms ("question", "trail off", ...). None for running text,
         whose end marks are written in it.
     role : str, optional
-        The speaker's CHAT role ("Mother", "Target_Child", ...).
+        The speaker's CHAT role ("Mother", "Target_Child", ...); in running text, the speaker's label, if the
+        line had one ("MOT"; "Target_Child" if it was a child's).
     age : float, optional
-        The target child's age in days; None if the source does not say.
+        The target child's age in days; None if the source does not say, or says zero.
     transcript : str
         The transcript within the source.
     collection : str, optional

@@ -27,6 +27,39 @@ def test_a_text_of_white_space_has_no_documents(layout, tmp_path):
     assert list(read_documents(tmp_path / "a.txt", layout=layout)) == []
 
 
+@pytest.mark.parametrize("end", ["\r", "\r\n"])
+@pytest.mark.parametrize("layout", ["lines", "blocks", "file"])
+def test_lines_may_end_as_on_any_system(layout, end, tmp_path):
+    for name, text in (("a.txt", TEXT), ("b.txt", TEXT.replace("\n", end))):
+        (tmp_path / name).write_bytes(text.encode())
+    first, second = (list(read_documents(tmp_path / name, layout=layout)) for name in ("a.txt", "b.txt"))
+    assert first == second
+
+
+def test_empty_lines_are_counted(tmp_path, capsys):
+    (tmp_path / "a.txt").write_text(TEXT)
+    list(read_documents(tmp_path / "a.txt"))
+    assert capsys.readouterr().err == f"{tmp_path}/a.txt: skipped 4 empty lines (the first is line 1)\n"
+
+
+HEADER = "gloss,type,speaker_role,transcript_id,utterance_order,target_child_age,collection_name"
+EXPORT = "\n".join(
+    [HEADER, "more juice,declarative,Target_Child,1,1,400,Eng-NA", "what is it,question,Mother,1,2,400,Eng-NA", ""]
+)
+CHAT = (
+    "@UTF8\n@Begin\n@Participants:\tCHI Target_Child, MOT Mother\n@ID:\teng|X|CHI|1;00.|||||Target_Child|||\n"
+    "*CHI:\tno no no .\n*MOT:\twhat is it ?\n@End\n"
+)
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.csv", EXPORT), ("a.cha", CHAT)])
+@pytest.mark.parametrize("layout", ["lines", "file"])
+def test_a_transcript_is_read_as_prepare_reads_it(tmp_path, name, content, layout, capsys):
+    (tmp_path / name).write_text(content)
+    assert list(read_documents(tmp_path / name, layout=layout)) == ["what is it ?"]
+    assert "kept 1 of 2 utterances" in capsys.readouterr().err
+
+
 def test_a_prepared_folder_is_its_text(tmp_path):
     (tmp_path / "corpus.txt").write_text("one .\ntwo .\n")
     assert list(read_documents(tmp_path)) == ["one .", "two ."]

@@ -113,11 +113,14 @@ def test_files_folders_globs_and_zips_mix_and_nothing_is_read_twice(corpus, tmp_
     assert texts.count("from the chat") == texts.count("from the zip") == 1
 
 
-def test_a_readme_beside_transcripts_is_not_speech(corpus, tmp_path):
+def test_a_readme_beside_transcripts_is_not_speech(corpus, capsys):
     (corpus / "LICENSE.txt").write_text("all rights reserved .\n", encoding="utf-8")
     (corpus / ".hidden.csv").write_text("junk", encoding="utf-8")
     assert len(list(read_utterances(corpus))) == 10
+    assert capsys.readouterr().err == f"{corpus}: passed over 1 file of other kinds (LICENSE.txt)\n"
     assert len(list(read_utterances(corpus, kind="text"))) == 1
+    (corpus / "0metadata.cdc").write_text("cite me", encoding="utf-8")
+    assert len(list(read_utterances(corpus, kind="chat"))) == 2
 
 
 def test_a_folder_of_plain_text_is_read_line_by_line(tmp_path):
@@ -127,6 +130,86 @@ def test_a_folder_of_plain_text_is_read_line_by_line(tmp_path):
     assert read_corpus(tmp_path / "out") == ["some first line .", "and more here .", "a second file ."]
     assert stats.dropped["no words"] == 1
     assert stats.min_age is None
+
+
+BABYLM = "= = = childes/Eng-NA/Adam/adam01.cha = = =\n*CHI:\tmore juice please\n*MOT:\tyou want more juice ?\n"
+
+
+@pytest.fixture
+def babylm(tmp_path):
+    """A folder as BabyLM gives it, of texts that are called .train and .dev."""
+    folder = tmp_path / "babylm"
+    folder.mkdir()
+    (folder / "childes.train").write_text(BABYLM, encoding="utf-8")
+    (folder / "switchboard.dev").write_text("A:\tit is cold here .\nB:\tyes it is .\n", encoding="utf-8")
+    return folder
+
+
+def test_an_explicit_kind_reads_every_file_of_a_folder(babylm, tmp_path):
+    with pytest.raises(DataError, match=r"nothing to read.*--kind text reads every file"):
+        prepare(babylm, tmp_path / "out")
+    stats = prepare(babylm, tmp_path / "out", kind="text")
+    assert [Path(source.name).name for source in stats.sources] == ["childes.train", "switchboard.dev"]
+
+
+def test_headings_labels_and_child_lines_of_texts_go_and_are_counted(babylm, tmp_path, capsys):
+    stats = prepare(babylm, tmp_path / "out", kind="text")
+    assert read_corpus(tmp_path / "out") == ["you want more juice ?", "it is cold here .", "yes it is ."]
+    assert {reason: n for reason, n in stats.dropped.items() if n} == {
+        "speaker is a child": 1,
+        "heading, no sentence": 1,
+    }
+    assert stats.roles == {"MOT": 1, "A": 1, "B": 1}
+    assert "speaker labels taken off 4 lines of text (Target_Child, MOT, A, ...)" in capsys.readouterr().err
+    prepare(babylm, tmp_path / "out", kind="text", keep_child=True, overwrite=True)
+    assert read_corpus(tmp_path / "out")[0] == "more juice please"
+
+
+def test_what_children_say_may_be_kept_of_transcripts_too(corpus, tmp_path):
+    prepare(corpus, tmp_path / "out", keep_child=True)
+    assert {"mine mine mine .", "no no no ."} <= set(read_corpus(tmp_path / "out"))
+
+
+def test_files_that_gave_nothing_are_named(tmp_path):
+    good = csv_file(tmp_path / "good.csv", row("come over here"))
+    csv_file(tmp_path / "noage.csv", row("come over here", age="NA"), row("come on now", age="NA"), row("no"))
+    (tmp_path / "adults.cha").write_text(CHAT.replace("Target_Child", "Child"), encoding="utf-8")
+    (tmp_path / "empty.txt").write_text("", encoding="utf-8")
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        archive.writestr("one.cha", CHAT)
+        archive.writestr("two.cha", CHAT.replace("1;00.", ""))
+    sources = [good, *(tmp_path / name for name in ("noage.csv", "adults.cha", "empty.txt", "all.zip"))]
+    stats = prepare(sources, tmp_path / "out")
+    assert {name.replace(f"{tmp_path}/", ""): reason for name, reason in stats.lost.items()} == {
+        "noage.csv": "age unknown",
+        "adults.cha": "age unknown",
+        "empty.txt": "nothing in it",
+        "all.zip!two.cha": "age unknown",
+    }
+    assert "4  files of which nothing was kept:" in str(stats)
+    assert f"{tmp_path}/noage.csv (age unknown)" in str(stats)
+    assert json.loads((tmp_path / "out/stats.json").read_text())["lost"] == stats.lost
+
+
+def test_a_line_with_an_endless_word_is_named_and_left_out(tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("one two three .\n" + "a" * 900_000 + "\nfour five six .\n", encoding="utf-8")
+    stats = prepare(tmp_path / "a.txt", tmp_path / "out")
+    assert read_corpus(tmp_path / "out") == ["one two three .", "four five six ."]
+    assert stats.dropped["a word over 10,000 characters"] == 1
+    assert f"{tmp_path}/a.txt:2: left out: a word over 10,000 characters" in capsys.readouterr().err
+
+
+def test_text_with_carriage_returns_alone_has_lines(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"one two three .\rfour five six .\r")
+    prepare(tmp_path / "a.txt", tmp_path / "out")
+    assert read_corpus(tmp_path / "out") == ["one two three .", "four five six ."]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.cha", "a.jsonl", "a.zip"])
+def test_what_is_no_text_is_not_read_as_one(tmp_path, name):
+    (tmp_path / name).write_text("one two three\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"is no text with a sentence on each line.*babyssa prepare"):
+        read_corpus(tmp_path / name)
 
 
 def test_datasets_are_read_from_files_and_saved_folders(tmp_path):
@@ -210,6 +293,12 @@ def test_preparing_a_prepared_corpus_changes_nothing(corpus, tmp_path):
     prepare(corpus, tmp_path / "one")
     prepare(tmp_path / "one", tmp_path / "two")
     assert read_corpus(tmp_path / "two") == read_corpus(tmp_path / "one")
+
+
+def test_empty_lines_of_a_corpus_are_skipped_and_counted(tmp_path, capsys):
+    (tmp_path / "a.txt").write_bytes(b"one .\n\n \r\ntwo .")
+    assert read_corpus(tmp_path / "a.txt") == ["one .", "two ."]
+    assert capsys.readouterr().err == f"{tmp_path}/a.txt: skipped 2 empty lines (the first is line 2)\n"
 
 
 def test_reading_a_corpus_that_is_missing_empty_or_not_utf8_is_an_error(tmp_path):

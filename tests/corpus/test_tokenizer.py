@@ -4,7 +4,12 @@ import contextlib
 import io
 import json
 import os
+import random
 import shutil
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -123,6 +128,44 @@ def test_training_is_the_same_every_time_and_with_any_number_of_threads(corpus, 
 def test_a_small_corpus_gives_a_small_vocabulary(corpus, tmp_path):
     trained = train_tokenizer(corpus, tmp_path / "out", min_frequency=1000)
     assert len(trained) == 5 + 256
+
+
+def test_a_cased_tokenizer_keeps_case(corpus, tmp_path):
+    cased = train_tokenizer(corpus, tmp_path / "out", vocab_size=300, lowercase=False)
+    (ids,) = encode_sentences(cased, ["The Dog"])
+    assert cased.decode(ids[1:-1]) == " The Dog"
+    assert encode_sentences(load_tokenizer(tmp_path / "out"), ["The Dog"]) == [ids]
+
+
+def test_a_line_with_an_endless_word_is_named_and_left_out(corpus, folder, tmp_path, capsys):
+    text = corpus.read_text(encoding="utf-8")
+    (tmp_path / "corpus.txt").write_text("ab" * 450_000 + "\n" + text, encoding="utf-8")
+    train_tokenizer(tmp_path / "corpus.txt", tmp_path / "out", vocab_size=300)
+    assert (tmp_path / "out/tokenizer.json").read_bytes() == (folder / "tokenizer.json").read_bytes()
+    assert capsys.readouterr().err == f"{tmp_path}/corpus.txt:1: left out: a word over 10,000 characters\n"
+
+
+@pytest.mark.slow
+def test_ctrl_c_is_answered_within_a_second_while_a_tokenizer_trains(tmp_path):
+    letters = random.Random(0)
+    words = ["".join(letters.choices("abcdefghijklmnop", k=9_999)) for _ in range(200)]
+    (tmp_path / "corpus.txt").write_text("\n".join(words), encoding="utf-8")
+    code = (
+        "import sys, threading, tokenizers, transformers; from babyssa.corpus import train_tokenizer\n"
+        "threading.Timer(0.1, lambda: print('training', flush=True)).start()\n"
+        "try: train_tokenizer(sys.argv[1], sys.argv[2])\n"
+        "except KeyboardInterrupt: print('interrupted', flush=True)\n"
+    )
+    command = [sys.executable, "-c", code, tmp_path / "corpus.txt", tmp_path / "out"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"training\n"
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    assert process.stdout.readline() == b"interrupted\n"
+    assert time.monotonic() - started < 1
+    assert process.wait(timeout=60) == 0
+    assert not (tmp_path / "out/tokenizer.json").exists()
 
 
 def test_a_saved_copy_keeps_ids_and_class_name(tokenizer, tmp_path):
