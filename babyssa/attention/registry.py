@@ -66,9 +66,10 @@ def scoring_class(name: str) -> type[Scoring]:
         kind.Config()
     except Exception as error:  # whatever another package raises
         raise ConfigError(f"{where} cannot be loaded: {describe(error)}", remedy="fix or uninstall it") from error
-    named_so = issubclass(kind, Scoring) and getattr(kind, "name", None) == name
-    if not named_so or not dataclasses.is_dataclass(kind.Config):
-        raise ConfigError(f"{where} is not a Scoring of this name with a dataclass Config", remedy="fix it")
+    # An inherited name or Config would mean two scorings.
+    own = vars(kind)
+    if not issubclass(kind, Scoring) or own.get("name") != name or not dataclasses.is_dataclass(own.get("Config")):
+        raise ConfigError(f"{where} is not a Scoring with this name and a dataclass Config", remedy="fix it")
     return kind
 
 

@@ -1,5 +1,6 @@
 """The adapter: any scoring in any model that dispatches through AttentionInterface, kept when saved."""
 
+import copy
 import json
 import pickle
 import subprocess
@@ -33,6 +34,7 @@ from babyssa.attention import (
     MixedConfig,
     SoftmaxConfig,
     SSAConfig,
+    new_model,
     scoring_config,
     scoring_parameters,
     scorings,
@@ -174,6 +176,24 @@ def test_weights_that_are_not_formed_are_refused_where_the_config_asks_for_them(
     model.config.output_attentions = True
     with pytest.raises(ModelError, match="scoring 'linear' forms no attention weights"):
         set_scoring(model, scoring_config("linear"))(**inputs())
+
+
+@pytest.mark.parametrize("kind", STOCK)
+def test_a_length_that_is_not_given_is_the_models(kind):
+    mixed = MixedConfig([["cosformer", 1], [{"name": "cosformer", "max_length": 20}, 3]])
+    longest = 38 if kind == "roberta" else 40
+    assert set_scoring(stock(kind), scoring_config("cosformer")).config.attention_scoring["max_length"] == longest
+    groups = set_scoring(stock(kind), mixed).config.attention_scoring["groups"]
+    assert [scoring["max_length"] for scoring, _ in groups] == [longest, 20]
+
+
+@pytest.mark.parametrize("given, found", [({}, 40), ({"max_length": 40}, 40), ({"max_length": 50}, 50)])
+def test_a_new_models_length_may_be_given_unless_it_is_too_short(given, found):
+    model_class, config = STOCK["nemotron"]
+    model = new_model(model_class, copy.deepcopy(config), "cosformer", given)
+    assert model.config.attention_scoring["max_length"] == found
+    with pytest.raises(ConfigError, match="max_length is 39, and the model reads 40 tokens; leave it out, or"):
+        new_model(model_class, copy.deepcopy(config), "cosformer", {"max_length": 39})
 
 
 def test_a_text_longer_than_cosformer_measures_is_refused():
@@ -441,6 +461,13 @@ def test_a_layer_that_is_causal_without_a_mask_stays_causal():
     for is_causal in (True, False):
         found, qkv = attend(None, is_causal=is_causal)
         assert torch.allclose(found, scaled_dot_product_attention(*qkv, is_causal=is_causal), atol=1e-6)
+
+
+@pytest.mark.parametrize("variant", ["ssa", "sas"])
+def test_a_scored_model_exports(variant):
+    model = set_scoring(stock("roberta"), scoring_config(variant))
+    exported = torch.export.export(model, (), inputs()).module()
+    assert torch.equal(exported(**inputs()).logits, model(**inputs()).logits)
 
 
 @pytest.mark.slow

@@ -1,7 +1,9 @@
 """Scorings by name: defaults, parameters out of domain, plain values and back."""
 
+import dataclasses
 import json
 import math
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +30,22 @@ MIXTURES = [
 
 def test_every_scoring_is_a_variant_with_its_defaults():
     assert all(variants()[name] == scoring.Config() for name, scoring in scoring_classes().items())
+
+
+def test_the_documentation_describes_each_scoring_as_its_class_does():
+    text = (Path(__file__).parents[2] / "docs" / "attention.md").read_text(encoding="utf-8")
+    table = text.split("| source |\n")[1].split("\n\n")[0].replace("\\|", "¦")
+    found = [
+        [cell.strip().replace("¦", "|").replace("`", "") for cell in line.split("|")[1:-1]]
+        for line in table.splitlines()[1:]
+    ]
+    described = [
+        [", ".join([name, *kind.variants]), kind.description, kind.source]
+        for name, kind in scoring_classes().items()
+    ]
+    assert [[name, weight, source] for name, weight, _, source in found] == described
+    for (_, _, parameters, _), kind in zip(found, scoring_classes().values(), strict=True):
+        assert all(field.name in parameters for field in dataclasses.fields(kind.Config))
 
 
 @pytest.mark.parametrize("config", [*variants().values(), *MIXTURES])
