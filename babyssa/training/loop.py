@@ -29,7 +29,7 @@ from babyssa.training.batches import OwnShare
 from babyssa.training.config import Optimisation
 from babyssa.training.devices import precision_of
 from babyssa.training.finite import first_not_finite, not_finite
-from babyssa.training.heap import HeapTrimmer
+from babyssa.training.heap import Heap
 from babyssa.training.log import RunLog
 from babyssa.training.optimiser import build_optimizer, build_schedule, clip_gradients
 from babyssa.training.resume import ResumePoints, restore, restore_random
@@ -146,7 +146,7 @@ class Loop:
     def run(self, stop: StopRequest) -> None:
         """Train to the last step, or until `stop` holds a signal; the state after the final step is saved."""
         settings = self.optimisation
-        heap = HeapTrimmer()
+        heap = Heap()
         self.weighted_loss.train()
         while self.step < self.steps:
             epoch, done = divmod(self.step, settings.steps_per_epoch(self.batches_per_epoch))
