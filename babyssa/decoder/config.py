@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from babyssa.errors import ConfigError
-from babyssa.training.config import Evaluation, Optimisation, check_seed
+from babyssa.training.config import Evaluation, Optimisation, check_domains, check_seed
 
 
 @dataclass(frozen=True)
@@ -53,24 +53,26 @@ class DecoderSize:
     initializer_range: float = 0.0134
 
     def __post_init__(self):
-        for key in ("layers", "heads", "key_value_heads", "hidden_size", "feed_forward_size"):
-            if getattr(self, key) < 1:
-                raise ConfigError(f"size.{key} is {getattr(self, key)}", remedy="it is at least 1")
+        check_domains(
+            "size",
+            self,
+            layers=(self.layers >= 1, "at least 1"),
+            heads=(self.heads >= 1, "at least 1"),
+            key_value_heads=(self.key_value_heads >= 1, "at least 1"),
+            hidden_size=(self.hidden_size >= 1, "at least 1"),
+            feed_forward_size=(self.feed_forward_size >= 1, "at least 1"),
+            max_length=(self.max_length >= 2, "at least 2"),
+            attention_dropout=(0 <= self.attention_dropout < 1, "at least 0 and below 1"),
+        )
         if self.heads % self.key_value_heads:
             raise ConfigError(
-                f"size.heads {self.heads} is not a multiple of size.key_value_heads {self.key_value_heads}",
+                f"size.heads {self.heads} is not a multiple of size.key-value-heads {self.key_value_heads}",
                 remedy="change one of them",
             )
         if self.hidden_size % (4 * self.heads):
             raise ConfigError(
-                f"size.hidden_size {self.hidden_size} is not a multiple of 4 x size.heads {self.heads}",
+                f"size.hidden-size {self.hidden_size} is not a multiple of 4 x size.heads {self.heads}",
                 remedy="half of each head's dimensions are rotated in pairs: change one of the two",
-            )
-        if self.max_length < 2:
-            raise ConfigError(f"size.max_length is {self.max_length}", remedy="it is at least 2")
-        if not 0 <= self.attention_dropout < 1:
-            raise ConfigError(
-                f"size.attention_dropout is {self.attention_dropout}", remedy="it is at least 0 and below 1"
             )
 
 
@@ -132,7 +134,7 @@ class DecoderTraining:
     def __post_init__(self):
         check_seed(self.seed)
         if self.shuffle_buffer < 1:
-            raise ConfigError(f"shuffle_buffer is {self.shuffle_buffer}", remedy="it is at least 1")
+            raise ConfigError(f"shuffle-buffer is {self.shuffle_buffer}", remedy="it is at least 1")
         if self.streaming and self.tokenizer is None:
             raise ConfigError("streaming: true needs a tokenizer", remedy="pass --tokenizer, a tokenizer folder")
         if self.streaming and self.optimisation.steps is None:

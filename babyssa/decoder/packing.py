@@ -205,5 +205,5 @@ def check_enough_tokens(tokens: int, length: int, source: str) -> None:
         raise DataError(
             f"{tokens:,} tokens to train on are fewer than one sequence of {length:,}",
             path=source,
-            remedy="use a larger corpus, or lower size.max_length or evaluation.held_out",
+            remedy="use a larger corpus, or lower size.max-length or evaluation.held-out",
         )

@@ -149,7 +149,7 @@ def stream(settings: DecoderTraining, tokenizer: PreTrainedTokenizerBase) -> Tra
         raise DataError(
             f"{first} documents are to be held out of a stream of {len(held_out)}",
             path=settings.corpus,
-            remedy="lower evaluation.held_out, or use a larger corpus",
+            remedy="lower evaluation.held-out, or use a larger corpus",
         )
 
     def documents(number: int) -> Iterator[str]:

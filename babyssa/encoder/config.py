@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from babyssa.errors import ConfigError
-from babyssa.training.config import Evaluation, Optimisation, check_seed
+from babyssa.training.config import Evaluation, Optimisation, check_domains, check_seed
 
 
 @dataclass(frozen=True)
@@ -47,18 +47,21 @@ class EncoderSize:
     initializer_range: float = 0.02
 
     def __post_init__(self):
-        for key in ("layers", "heads", "hidden_size", "feed_forward_size"):
-            if getattr(self, key) < 1:
-                raise ConfigError(f"size.{key} is {getattr(self, key)}", remedy="it is at least 1")
+        check_domains(
+            "size",
+            self,
+            layers=(self.layers >= 1, "at least 1"),
+            heads=(self.heads >= 1, "at least 1"),
+            hidden_size=(self.hidden_size >= 1, "at least 1"),
+            feed_forward_size=(self.feed_forward_size >= 1, "at least 1"),
+            max_length=(self.max_length >= 3, "at least 3: bos, token, eos"),
+            dropout=(0 <= self.dropout < 1, "at least 0 and below 1"),
+        )
         if self.hidden_size % self.heads:
             raise ConfigError(
-                f"size.hidden_size {self.hidden_size} is not a multiple of size.heads {self.heads}",
+                f"size.hidden-size {self.hidden_size} is not a multiple of size.heads {self.heads}",
                 remedy="change one of them",
             )
-        if self.max_length < 3:
-            raise ConfigError(f"size.max_length is {self.max_length}", remedy="it is at least 3: bos, token, eos")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"size.dropout is {self.dropout}", remedy="it is at least 0 and below 1")
 
 
 @dataclass(frozen=True)
@@ -84,15 +87,14 @@ class Masking:
     patterns: int = 10
 
     def __post_init__(self):
-        if not 0 < self.probability <= 1:
-            raise ConfigError(f"masking.probability is {self.probability}", remedy="it is above 0 and at most 1")
-        if self.random < 0 or self.unchanged < 0 or self.random + self.unchanged > 1:
-            raise ConfigError(
-                f"masking.random {self.random} and masking.unchanged {self.unchanged} are not shares",
-                remedy="each is at least 0, their sum at most 1",
-            )
-        if self.patterns < 0:
-            raise ConfigError(f"masking.patterns is {self.patterns}", remedy="it is at least 0")
+        check_domains(
+            "masking",
+            self,
+            probability=(0 < self.probability <= 1, "above 0 and at most 1"),
+            random=(0 <= self.random <= 1, "from 0 to 1"),
+            unchanged=(self.unchanged >= 0 and self.random + self.unchanged <= 1, "from 0 to 1 - masking.random"),
+            patterns=(self.patterns >= 0, "at least 0"),
+        )
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ def fitting(corpus: Sentences, rows: np.ndarray, vocabulary: Vocabulary, setting
         raise DataError(
             f"no sentence has between 1 and {settings.size.max_length - 2} tokens",
             path=settings.corpus,
-            remedy="check corpus and size.max_length",
+            remedy="check corpus and size.max-length",
         )
     return corpus.select(rows[fits])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from babyssa.errors import ConfigError
 
@@ -16,6 +16,24 @@ def check_seed(seed: int) -> None:
     """Raise ConfigError unless every random number generator takes `seed`."""
     if not 0 <= seed < 2**32:
         raise ConfigError(f"seed is {seed}", remedy="it is from 0 to 4294967295")
+
+
+def check_domains(group: str, settings: Any, **domains: tuple[bool, str]) -> None:
+    """Raise ConfigError for the first setting out of its domain.
+
+    Parameters
+    ----------
+    group : str
+        What the settings are called, such as "optimisation".
+    settings : dataclass
+        Their values.
+    **domains : tuple of bool and str
+        By setting: whether its value is in its domain, and the domain.
+    """
+    for key, (fits, domain) in domains.items():
+        if not fits:
+            name = f"{group}.{key}".replace("_", "-")
+            raise ConfigError(f"{name} is {getattr(settings, key)}", remedy=f"it is {domain}")
 
 
 @dataclass(frozen=True)
@@ -40,7 +58,7 @@ class Optimisation:
     warmup_steps : int, optional
         Steps with a rising learning rate.
     schedule : {"linear", "constant", "cosine"}
-        How the learning rate goes on after the warm-up: falls to 0 along a line, stays, or falls along a cosine.
+        The learning rate after the warm-up: it falls linearly to 0, stays, or falls to 0 along a cosine.
     weight_decay : float
         Decoupled weight decay; never applied to biases, normalisations and scoring parameters.
     beta1, beta2 : float
@@ -80,26 +98,26 @@ class Optimisation:
 
     def __post_init__(self):
         finite = math.isfinite
-        for key, fits, domain in (
-            ("batch_size", self.batch_size >= 1, "at least 1"),
-            ("gradient_accumulation", self.gradient_accumulation >= 1, "at least 1"),
-            ("epochs", self.epochs > 0, "above 0"),
-            ("steps", self.steps is None or self.steps >= 1, "at least 1"),
-            ("learning_rate", finite(self.learning_rate) and self.learning_rate > 0, "above 0"),
-            ("warmup_fraction", 0 <= self.warmup_fraction <= 1, "from 0 to 1"),
-            ("warmup_steps", self.warmup_steps is None or self.warmup_steps >= 0, "at least 0"),
-            ("schedule", self.schedule in get_args(Schedule), f"one of {', '.join(get_args(Schedule))}"),
-            ("weight_decay", finite(self.weight_decay) and self.weight_decay >= 0, "at least 0"),
-            ("beta1", 0 <= self.beta1 < 1, "at least 0 and below 1"),
-            ("beta2", 0 <= self.beta2 < 1, "at least 0 and below 1"),
-            ("max_grad_norm", finite(self.max_grad_norm) and self.max_grad_norm >= 0, "at least 0"),
-            ("log_every", self.log_every >= 1, "at least 1"),
-            ("checkpoint_every", self.checkpoint_every >= 0, "at least 0"),
-            ("precision", self.precision in get_args(Precision), f"one of {', '.join(get_args(Precision))}"),
-            ("resume_every", self.resume_every is None or self.resume_every >= 1, "at least 1"),
-        ):
-            if not fits:
-                raise ConfigError(f"optimisation.{key} is {getattr(self, key)}", remedy=f"it is {domain}")
+        check_domains(
+            "optimisation",
+            self,
+            batch_size=(self.batch_size >= 1, "at least 1"),
+            gradient_accumulation=(self.gradient_accumulation >= 1, "at least 1"),
+            epochs=(self.epochs > 0, "above 0"),
+            steps=(self.steps is None or self.steps >= 1, "at least 1"),
+            learning_rate=(finite(self.learning_rate) and self.learning_rate > 0, "above 0"),
+            warmup_fraction=(0 <= self.warmup_fraction <= 1, "from 0 to 1"),
+            warmup_steps=(self.warmup_steps is None or self.warmup_steps >= 0, "at least 0"),
+            schedule=(self.schedule in get_args(Schedule), f"one of {', '.join(get_args(Schedule))}"),
+            weight_decay=(finite(self.weight_decay) and self.weight_decay >= 0, "at least 0"),
+            beta1=(0 <= self.beta1 < 1, "at least 0 and below 1"),
+            beta2=(0 <= self.beta2 < 1, "at least 0 and below 1"),
+            max_grad_norm=(finite(self.max_grad_norm) and self.max_grad_norm >= 0, "at least 0"),
+            log_every=(self.log_every >= 1, "at least 1"),
+            checkpoint_every=(self.checkpoint_every >= 0, "at least 0"),
+            precision=(self.precision in get_args(Precision), f"one of {', '.join(get_args(Precision))}"),
+            resume_every=(self.resume_every is None or self.resume_every >= 1, "at least 1"),
+        )
 
     def total_steps(self, batches_per_epoch: int) -> int:
         """Optimiser steps of a run; a step at the end of an epoch may have fewer batches than the others."""
@@ -140,6 +158,10 @@ class Evaluation:
     limit: int | None = None
 
     def __post_init__(self):
-        for key in ("held_out", "every"):
-            if getattr(self, key) < 0:
-                raise ConfigError(f"evaluation.{key} is {getattr(self, key)}", remedy="it is at least 0")
+        check_domains(
+            "evaluation",
+            self,
+            held_out=(self.held_out >= 0, "at least 0"),
+            every=(self.every >= 0, "at least 0"),
+            limit=(self.limit is None or self.limit >= 1, "at least 1"),
+        )

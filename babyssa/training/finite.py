@@ -53,7 +53,7 @@ def not_finite(
     return BabySSAError(
         f"the {what} is {value} at step {step} (learning rate {learning_rate:.3g}{extremes}): {cause}",
         path=out,
-        remedy="lower optimisation.learning_rate or optimisation.max_grad_norm, or warm up longer, "
+        remedy="lower optimisation.learning-rate or optimisation.max-grad-norm, or warm up longer, "
         "and start again with --overwrite",
     )
 

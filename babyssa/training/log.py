@@ -30,10 +30,10 @@ def check_trackers(names: list[str]) -> None:
     for name in names:
         if name not in known:
             raise ConfigError(
-                f"optimisation.report_to has an unknown tracker '{name}'", remedy=nearest(name, known)
+                f"optimisation.report-to has an unknown tracker '{name}'", remedy=nearest(name, known)
             )
         if name not in installed:
-            raise ConfigError(f"optimisation.report_to: {name} is not installed", remedy=f"pip install {name}")
+            raise ConfigError(f"optimisation.report-to: {name} is not installed", remedy=f"pip install {name}")
 
 
 class RunLog:

@@ -227,9 +227,9 @@ def test_a_tiny_corpus_is_refused_and_nothing_is_lost(
         (("--scoring.m", 2), "no parameter"),
         (("--size.heads", 3), "not a multiple"),
         (("--size.dropout", 0.1), "unknown option 'size.dropout'"),
-        (("--optimisation.gradient_accumulation", 0), "gradient_accumulation is 0"),
+        (("--optimisation.gradient_accumulation", 0), "gradient-accumulation is 0"),
         (("--documents", "words"), "documents"),
-        (("--shuffle_buffer", 0), "shuffle_buffer is 0"),
+        (("--shuffle_buffer", 0), "shuffle-buffer is 0"),
         (("--config", "minni"), "did you mean 'mini'"),
     ],
 )

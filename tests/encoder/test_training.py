@@ -285,7 +285,7 @@ BAD = [
     (["--sise.layers", "2"], 2, "did you mean 'size.layers'"),
     (["--size.layers", "two"], 2, "size.layers"),
     (["--size.hidden_size", "30", "--size.heads", "4"], 2, "not a multiple"),
-    (["--optimisation.batch_size", "0"], 2, "batch_size is 0"),
+    (["--optimisation.batch_size", "0"], 2, "batch-size is 0"),
     (["--order", "agee"], 2, "order"),
     (["--tokenizer", "/nowhere"], 1, "/nowhere: no such tokenizer folder"),
     (["--corpus", "/nowhere.txt"], 1, "/nowhere.txt"),
@@ -294,7 +294,7 @@ BAD = [
     (["--config", "smal"], 2, "no packaged encoder recipe 'smal'; did you mean 'small'"),
     (["--evaluation.suite", "/nowhere"], 1, "/nowhere"),
     (["--evaluation.method", "pl"], 2, "pl"),
-    (["--evaluation.held_out", "-1"], 2, "held_out is -1"),
+    (["--evaluation.held_out", "-1"], 2, "held-out is -1"),
     (["--seed", "-1"], 2, "seed is -1"),
     (["--optimisation.steps", "-5"], 2, "steps is -5"),
 ]
@@ -400,7 +400,7 @@ def test_a_loss_that_is_not_finite_stops_the_run(corpus, tokenizer_folder, tmp_p
         *("train", "encoder", "--corpus", corpus, "--tokenizer", tokenizer_folder, "--out", tmp_path / "run"),
         *(*TINY, "--optimisation.learning_rate", 1e30, "--optimisation.max_grad_norm", 0),
     )
-    assert status == 1 and "the loss is nan at step" in stderr and "learning_rate" in stderr
+    assert status == 1 and "the loss is nan at step" in stderr and "learning-rate" in stderr
 
 
 def test_held_out_sentences_are_spread_through_the_corpus():

@@ -17,7 +17,7 @@ def test_a_learning_rate_too_high_is_named_at_its_step_and_not_saved(settings):
     wild = changed(settings, learning_rate=1e30, max_grad_norm=0.0, warmup_steps=0, resume_every=1)
     with pytest.raises(BabySSAError, match=r"the loss is nan at step 2 .*learning rate too high") as caught:
         train_encoder(wild)
-    assert caught.value.path == settings.out and "learning_rate" in caught.value.remedy
+    assert caught.value.path == settings.out and "learning-rate" in caught.value.remedy
     assert not (settings.out / "model.safetensors").exists()
     assert [path.name for path in (settings.out / "resume").iterdir()] == ["step-1"]
 
