@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from babyssa.comparison.estimates import estimate, line_up, match_seeds, show_seed, sort_results
+from babyssa.comparison.estimates import estimate, line_up, match_seeds, show_seed
 from babyssa.comparison.report import Comparison
 from babyssa.comparison.results import StoredResult, check_comparable, find_results, read_result
 from babyssa.errors import ConfigError, nearest
@@ -87,7 +87,8 @@ def compare(
     results = [read_result(folder) for folder in find_results(folders)]
     variants = _order_variants(results, baseline)
     pairs, mixed = check_comparable(results, allow_mixed)
-    runs, outcomes, repeated = line_up(results, pairs, variants)
+    results.sort(key=lambda r: (variants.index(r.variant), r.seed is None, r.seed or 0, r.folder.as_posix()))
+    runs, outcomes, repeated = line_up(results, pairs)
     contrasts, unmatched = match_seeds(runs, variants)
     phenomenon_of: dict[str, str] = {}
     for result in results:  # the first that knows a paradigm decides
@@ -95,7 +96,7 @@ def compare(
     table = estimate(outcomes, phenomenon_of, runs, contrasts, level=level, resamples=resamples, seed=seed)
     found = Comparison(
         table=table,
-        runs=_list_runs(sort_results(results, variants)),
+        runs=_list_runs(results),
         variants=tuple(variants),
         baseline=variants[0] if len(variants) > 1 else None,
         level=level,

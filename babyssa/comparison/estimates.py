@@ -74,29 +74,35 @@ def show_seed(seed: int | None) -> str:
 
 
 def line_up(
-    results: Sequence[StoredResult], pairs: Iterable[Pair], variants: Sequence[str]
+    results: Sequence[StoredResult], pairs: Iterable[Pair]
 ) -> tuple[list[Run], dict[str, np.ndarray], list[str]]:
     """Bring all results to the same pairs.
+
+    Parameters
+    ----------
+    results : sequence of StoredResult
+        By variant and seed.
+    pairs : iterable of Pair
+        Those that all results have.
 
     Returns
     -------
     tuple of list of Run, dict, list of str
-        The runs, by variant and seed; for each paradigm, sorted by name, their outcomes ``(runs, pairs)``; and
+        The runs; for each paradigm, sorted by name, their outcomes ``(runs, pairs)``; and
         notes about results that are averaged and models that stand for several runs.
     """
     members: dict[tuple, list[StoredResult]] = defaultdict(list)
     for result in results:  # models without a seed are different runs only if they are different models
         members[result.variant, result.seed, result.model_sha256 if result.seed is None else ""].append(result)
-    order = sorted(members, key=lambda key: _place(members[key][0], variants))
-    runs = [Run(index, variant, seed) for index, (variant, seed, _) in enumerate(order)]
+    runs = [Run(index, variant, seed) for index, (variant, seed, _) in enumerate(members)]
     notes = [
-        f"{len(members[key])} results of variant {run.variant}, seed {show_seed(run.seed)}, are averaged"
-        for run, key in zip(runs, order, strict=True)
-        if len(members[key]) > 1
+        f"{len(own)} results of variant {run.variant}, seed {show_seed(run.seed)}, are averaged"
+        for run, own in zip(runs, members.values(), strict=True)
+        if len(own) > 1
     ]
     runs_of_model: dict[str, list[Run]] = defaultdict(list)
-    for run, key in zip(runs, order, strict=True):
-        for model in {result.model_sha256 for result in members[key] if result.model_sha256}:
+    for run, own in zip(runs, members.values(), strict=True):
+        for model in {result.model_sha256 for result in own if result.model_sha256}:
             runs_of_model[model].append(run)
     notes += [
         f"the same model stands for {', '.join(map(str, same))}: it is counted as different models"
@@ -107,19 +113,12 @@ def line_up(
     for pair in pairs:
         of_paradigm[pair[0]].append(pair)
     outcomes = {
-        name: np.array([np.mean([[r.outcomes[p] for p in own] for r in members[key]], axis=0) for key in order])
+        name: np.array(
+            [np.mean([[r.outcomes[p] for p in own] for r in same], axis=0) for same in members.values()]
+        )
         for name, own in sorted(of_paradigm.items())
     }
     return runs, outcomes, notes
-
-
-def sort_results(results: Iterable[StoredResult], variants: Sequence[str]) -> list[StoredResult]:
-    """Results by variant, seed and folder; those without a seed last."""
-    return sorted(results, key=lambda result: _place(result, variants))
-
-
-def _place(result: StoredResult, variants: Sequence[str]) -> tuple:
-    return variants.index(result.variant), result.seed is None, result.seed or 0, result.folder.as_posix()
 
 
 def match_seeds(runs: Sequence[Run], variants: Sequence[str]) -> tuple[dict[str, Contrast], list[str]]:

@@ -1,8 +1,8 @@
 """Intervals and tests for accuracies over seeds and minimal pairs.
 
 A probe result is a crossed design: every seed of a variant answers the same pairs. So an accuracy varies
-with the seed (one seed is one trained model), with the pairs, and with both together, and each function
-here says which of these it counts. Outcomes are 1 (right), 0.5 (tie) and 0 (wrong), in arrays of shape
+with the seed (one seed is one trained model), with the pairs, and with both together; each function here
+says which of these it counts. Outcomes are 1 (right), 0.5 (tie) and 0 (wrong), in arrays of shape
 ``(seeds, pairs)``; a mean over paradigms takes a list of such arrays, with the same seeds in the same order.
 """
 
@@ -24,7 +24,7 @@ Outcomes = np.ndarray | Sequence[np.ndarray]
 
 
 class Estimate(NamedTuple):
-    """A value, its interval, and the two-sided p of its being 0; NaN where it cannot be known."""
+    """A value, its interval, and the two-sided p of its being 0; NaN is unknown."""
 
     value: float
     low: float
@@ -59,7 +59,7 @@ def t_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, flo
 def wilson_interval(successes: float, n: int, level: float = 0.95) -> tuple[float, float]:
     """Wilson's score interval of a proportion (Wilson 1927).
 
-    `successes` may be fractional, for ties count one half; the interval is then a little too wide, since a
+    `successes` may be fractional, since ties count one half; the interval is then a little too wide, because a
     tie varies less than a right or wrong answer.
     """
     from scipy.stats import norm
@@ -74,13 +74,13 @@ def wilson_interval(successes: float, n: int, level: float = 0.95) -> tuple[floa
 def holm(p_values: Sequence[float]) -> np.ndarray:
     """Holm's step-down adjustment (Holm 1979): reject where the result is at most alpha.
 
-    It keeps the chance of any false rejection in the family below alpha, whatever the dependence between
-    the tests; paradigms probed with the same models are dependent.
+    It keeps the probability of any false rejection in the family below alpha under any dependence between the
+    tests; paradigms probed with the same models are dependent.
 
     Parameters
     ----------
     p_values : sequence of float, shape (tests,)
-        One family of tests. NaN marks a test that was not made: it stays NaN and does not count.
+        One family of tests. NaN is a test that was not made: it stays NaN and does not count.
 
     Returns
     -------
@@ -130,8 +130,8 @@ def resample_seeds(seeds: int, resamples: int, rng: np.random.Generator) -> np.n
 def summarize_replicates(replicates: np.ndarray, value: float, level: float) -> Estimate:
     """Percentile interval, and the p that agrees with it (Efron & Tibshirani 1993, chapters 13 and 15).
 
-    p is twice the smaller share of replicates on either side of 0, at least ``1 / (resamples + 1)``: so p is
-    below ``1 - level`` just where the interval leaves 0 out.
+    p is twice the smaller share of replicates on either side of 0, at least ``1 / (resamples + 1)``, so p is
+    below ``1 - level`` exactly where the interval excludes 0.
     """
     low, high = np.quantile(replicates, [(1 - level) / 2, (1 + level) / 2])
     beyond = min(np.mean(replicates <= 0), np.mean(replicates >= 0))
@@ -141,14 +141,14 @@ def summarize_replicates(replicates: np.ndarray, value: float, level: float) -> 
 def crossed_bootstrap(
     means: np.ndarray,
     variant: Sequence[int],
-    baseline: Sequence[int] | None = None,
+    baseline: Sequence[int],
     *,
     value: float,
     paired: bool = True,
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """Crossed bootstrap of an accuracy, or of a difference of accuracies, over seeds and pairs.
+    """Crossed bootstrap of a difference of accuracies over seeds and pairs.
 
     Each replicate draws pairs with replacement, which :func:`resample_pairs` has done, and seeds with replacement,
     independently of each other; the drawn pairs are used with every drawn seed and in both variants, as in the
@@ -162,9 +162,9 @@ def crossed_bootstrap(
     means : ndarray, shape (resamples, runs)
         Accuracy of every run on resampled pairs: of one paradigm, or the mean over several.
     variant, baseline : sequence of int
-        The runs of either. Without `baseline` the accuracy itself is estimated (its p is meaningless).
+        Which runs are whose.
     value : float
-        The accuracy or difference on the pairs themselves.
+        The difference on the pairs themselves.
     paired : bool
         Whether run k of both is the same seed, and drawn together; otherwise the seeds of each are drawn
         separately.
@@ -172,46 +172,31 @@ def crossed_bootstrap(
         Coverage of the percentile interval.
     seed : int
         Of the draws of seeds.
-
-    Returns
-    -------
-    Estimate
     """
-
-    arms = [variant] if paired or baseline is None else [variant, baseline]
     drawn = [
         resample_seeds(len(runs), len(means), np.random.default_rng([seed, stream, len(runs)]))
-        for stream, runs in enumerate(arms, start=1)
+        for stream, runs in enumerate([variant] if paired else [variant, baseline], start=1)
     ]
-    if baseline is None:
-        replicates = (drawn[0] * means[:, variant]).sum(axis=1)
-    elif paired:
+    if paired:
         replicates = (drawn[0] * (means[:, variant] - means[:, baseline])).sum(axis=1)
     else:
         replicates = (drawn[0] * means[:, variant]).sum(axis=1) - (drawn[1] * means[:, baseline]).sum(axis=1)
     return summarize_replicates(replicates, value, level)
 
 
-def crossed_t(
-    variant: Outcomes,
-    baseline: Outcomes | None = None,
-    *,
-    paired: bool = True,
-    level: float = 0.95,
-) -> Estimate:
-    """Student's t for an accuracy or a difference, with the variance of seeds and of pairs.
+def crossed_t(variant: Outcomes, baseline: Outcomes, *, paired: bool = True, level: float = 0.95) -> Estimate:
+    """Student's t for a difference of accuracies, with the variance of seeds and of pairs.
 
     The squared standard error is that of a two-way crossed random design (Clark 1973): for S seeds and I
-    pairs, ``(MS_seeds + MS_pairs - MS_residual) / (S I)``. Neither mean square is let fall below the residual
-    one, which is what it is expected to be when its factor has no effect, so that two seeds that agree by
-    chance do not look certain. The degrees of freedom are those of the seeds, S - 1 (Welch's if unpaired),
-    which is never too many. So the interval is the usual t-interval on per-seed differences, widened by what
-    the choice of pairs adds.
+    pairs, ``(MS_seeds + MS_pairs - MS_residual) / (S I)``. Both mean squares are at least the residual one, their
+    expectation when their factor has no effect, so that two seeds that agree by chance do not look certain. The
+    degrees of freedom are those of the seeds, S - 1 (Welch's if unpaired), which is never too many. So the
+    interval is the usual t-interval on per-seed differences, widened by what the choice of pairs adds.
 
     Parameters
     ----------
     variant, baseline : ndarray of shape (seeds, pairs), or a list of them, one per paradigm
-        Outcomes. Without `baseline` the accuracy itself is estimated (its p is meaningless).
+        Outcomes.
     paired : bool
         Whether row k of both is the same seed. The pairs are always the same.
     level : float
@@ -230,25 +215,24 @@ def crossed_t(
     from scipy.stats import t
 
     arms = _arms(variant, baseline, paired)
-    value = _value(arms)
+    value = float(sum(sign * np.mean([x.mean() for x in arm]) for sign, arm in arms))
     if any(len(arm[0]) < 2 for _, arm in arms):
         return Estimate(value, math.nan, math.nan, math.nan)
     paradigms = len(arms[0][1])
-    by_seed, freedom = [], []
-    from_pairs = 0.0
     noise = [[_residual(x) for x in arm] for _, arm in arms]
+    by_seed = []
     for (_, arm), residuals in zip(arms, noise, strict=True):
-        seeds = len(arm[0])
         means = np.mean([x.mean(axis=1) for x in arm], axis=0)
         floor = sum(r / x.shape[1] for r, x in zip(residuals, arm, strict=True)) / paradigms**2
-        by_seed.append(max(means.var(ddof=1), floor) / seeds)
-        freedom.append(seeds - 1)
+        by_seed.append(max(means.var(ddof=1), floor) / len(means))
+    from_pairs = 0.0
     for index in range(paradigms):
         mean_of_pair = sum(sign * arm[index].mean(axis=0) for sign, arm in arms)
         pairs = len(mean_of_pair)
         if pairs > 1:
             residual = sum(r[index] / len(arm[index]) for r, (_, arm) in zip(noise, arms, strict=True))
             from_pairs += max(mean_of_pair.var(ddof=1) - residual, 0.0) / pairs / paradigms**2
+    freedom = [len(arm[0]) - 1 for _, arm in arms]
     if sum(by_seed) > 0:
         df = sum(by_seed) ** 2 / sum(v * v / f for v, f in zip(by_seed, freedom, strict=True))
     else:
@@ -257,17 +241,14 @@ def crossed_t(
     half = t.ppf((1 + level) / 2, df) * error
     if error > 0:
         p = 2 * t.sf(abs(value) / error, df)
-    else:  # nothing varies at all: a sign test over the seeds is all that is left
+    else:  # nothing varies at all, which leaves only a sign test over the seeds
         p = 1.0 if value == 0 else 2.0 ** -min(freedom)
     return Estimate(value, float(value - half), float(value + half), float(p))
 
 
-def _arms(variant, baseline, paired) -> list[tuple[int, list[np.ndarray]]]:
-    """What is resampled together: one arm of paired differences, or a signed arm for each variant."""
-    variant = _as_list(variant)
-    if baseline is None:
-        return [(1, variant)]
-    baseline = _as_list(baseline)
+def _arms(variant: Outcomes, baseline: Outcomes, paired: bool) -> list[tuple[int, list[np.ndarray]]]:
+    """One arm of paired differences, or a signed arm for each variant."""
+    variant, baseline = _as_list(variant), _as_list(baseline)
     if len(variant) != len(baseline):
         raise ValueError(f"{len(variant)} paradigms in one variant, {len(baseline)} in the other")
     for a, b in zip(variant, baseline, strict=True):
@@ -284,10 +265,6 @@ def _as_list(outcomes: Outcomes) -> list[np.ndarray]:
     if not tables or any(t.ndim != 2 or 0 in t.shape or len(t) != len(tables[0]) for t in tables):
         raise ValueError("expected outcomes of shape (seeds, pairs), or a list of them with the same seeds")
     return tables
-
-
-def _value(arms) -> float:
-    return float(sum(sign * np.mean([x.mean() for x in arm]) for sign, arm in arms))
 
 
 def _residual(x: np.ndarray) -> float:

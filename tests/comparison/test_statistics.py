@@ -24,15 +24,18 @@ def outcomes(shape, p=0.7, seed=0):
 
 
 def bootstrap(variant, baseline=None, *, paired=True, resamples=10_000, level=0.95, seed=0):
-    """The crossed bootstrap of outcomes: an array ``(seeds, pairs)``, or a list of them, one per paradigm."""
-    arms = [x if isinstance(x, list) else [x] for x in (variant, baseline) if x is not None]
+    """The crossed bootstrap of outcomes: an array ``(seeds, pairs)``, or a list of them, one per paradigm.
+
+    Without a baseline, of the accuracy itself.
+    """
+    variant = variant if isinstance(variant, list) else [variant]
+    baseline = [baseline] if baseline is not None else [np.zeros_like(x) for x in variant]
     rng = np.random.default_rng(seed)
-    stacked = [np.concatenate(tables) for tables in zip(*arms, strict=True)]
+    stacked = [np.concatenate(tables) for tables in zip(variant, baseline, strict=True)]
     means = np.mean([resample_pairs(tables, resamples, rng) for tables in stacked], axis=0)
-    runs = [range(len(arms[0][0])), range(len(arms[0][0]), means.shape[1])][: len(arms)]
-    accuracies = np.mean([tables.mean(axis=1) for tables in stacked], axis=0)
-    value = accuracies[runs[0]].mean() - (accuracies[runs[1]].mean() if baseline is not None else 0)
-    return crossed_bootstrap(means, *runs, value=value, paired=paired, level=level, seed=seed)
+    value = np.mean([x.mean() for x in variant]) - np.mean([x.mean() for x in baseline])
+    mine, theirs = range(len(variant[0])), range(len(variant[0]), means.shape[1])
+    return crossed_bootstrap(means, mine, theirs, value=value, paired=paired, level=level, seed=seed)
 
 
 def test_t_interval_is_that_of_scipy():
@@ -222,9 +225,9 @@ def test_one_pair_is_enough_to_compute_but_proves_nothing():
         (np.ones((2, 3)), np.ones((2, 4))),
         (np.ones((2, 3)), np.ones((3, 3))),
         ([np.ones((2, 3))], [np.ones((2, 3))] * 2),
-        ([np.ones((2, 3)), np.ones((3, 3))], None),
-        (np.ones((0, 3)), None),
-        ([], None),
+        ([np.ones((2, 3)), np.ones((3, 3))], [np.ones((2, 3)), np.ones((3, 3))]),
+        (np.ones((0, 3)), np.ones((0, 3))),
+        ([], []),
     ],
 )
 def test_outcomes_that_do_not_fit_together_are_refused(variant, baseline):
@@ -238,7 +241,7 @@ def test_few_seeds_need_the_t_interval():
     held = {"t": 0, "bootstrap": 0}
     for n in range(200):
         x = (rng.random((3, 200)) < np.clip(rng.normal(0.7, 0.1, (3, 1)), 0, 1)).astype(float)
-        low, high = crossed_t(x)[1:3]
+        low, high = crossed_t(x, np.zeros_like(x))[1:3]
         held["t"] += low <= 0.7 <= high
         low, high = bootstrap(x, resamples=300, seed=n)[1:3]
         held["bootstrap"] += low <= 0.7 <= high
