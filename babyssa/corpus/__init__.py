@@ -14,6 +14,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "tokenizer": [
             "encode_sentences",
             "load_tokenizer",
+            "masked_tokenizer",
             "save_tokenizer",
             "tokenizer_sha256",
             "train_tokenizer",

@@ -10,7 +10,8 @@ Three traps are closed here:
   the first word of every sentence silently gets another id.
 - The class name decides what is read: transformers 5 rebuilds a ``RobertaTokenizer`` from its merges and
   silently loses the lower-casing, and writes the name ``TokenizersBackend``, which transformers 4 does not
-  know. ``PreTrainedTokenizerFast`` is known to both and takes tokenizer.json as it is.
+  know. ``PreTrainedTokenizerFast`` is known to both and takes tokenizer.json as it is; :func:`load_tokenizer`
+  uses it wherever the class that a folder names gives other ids.
 - Text that contains ``<mask>`` or ``</s>`` becomes special tokens when a tokenizer is called on it.
   :func:`encode_sentences` encodes it as the characters that it is, and so does training.
 """
@@ -24,9 +25,9 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from babyssa.console import say
+from babyssa.console import quiet_transformers, say
 from babyssa.corpus.cleaning import LONG_WORD, WORD_LIMIT
 from babyssa.corpus.preparation import corpus_file, numbered_sentences
 from babyssa.errors import ConfigError, DataError, ModelError
@@ -50,6 +51,27 @@ MAX_LENGTH = 128
 """Longest sequence in tokens, ``<s>`` and ``</s>`` included."""
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
+
+VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model")
+"""Files of which a folder with a tokenizer has at least one."""
+
+_SPECIAL_NAMES = {
+    "mask_token": ("<mask>", "[MASK]"),
+    "pad_token": ("<pad>", "[PAD]"),
+    "unk_token": ("<unk>", "[UNK]"),
+    "bos_token": ("<s>", "<|endoftext|>"),
+    "eos_token": ("</s>", "<|endoftext|>"),
+    "cls_token": ("[CLS]", "<s>"),
+    "sep_token": ("[SEP]", "</s>"),
+}
+_TELLING_TEXTS = (
+    "The End",
+    " the  dogs",
+    "don't 12,345",
+    "\u00c9t\u00e9 e\u0301",
+    "\u4e2d\u6587 \U0001f436",
+    "a\nb_c",
+)
 
 _CLASS_THAT_ALL_VERSIONS_KNOW = "PreTrainedTokenizerFast"
 _SMALLEST_VOCABULARY = len(SPECIAL_TOKENS) + 256
@@ -151,52 +173,203 @@ def save_tokenizer(tokenizer: PreTrainedTokenizerFast, folder: str | Path) -> No
                     file.write(path.read_bytes())
 
 
-def load_tokenizer(folder: str | Path) -> PreTrainedTokenizerFast:
-    """Load a tokenizer folder.
+def load_tokenizer(name: str | Path) -> PreTrainedTokenizerFast:
+    """Load a tokenizer, for training, scoring and generation alike.
+
+    Where there is a tokenizer.json, the ids of a text are those that it gives. If the class that
+    tokenizer_config.json names would give others, that is said, and the class is not used.
+
+    Parameters
+    ----------
+    name : path-like
+        A folder, a tokenizer.json file of any name, or a hub id.
+
+    Returns
+    -------
+    transformers.PreTrainedTokenizerFast
+        Or what the class makes of other files, where there is no tokenizer.json.
 
     Raises
     ------
     ModelError
-        If the folder is missing, incomplete or broken, or if transformers would read it otherwise than it was
-        trained (see the traps above).
+        If it is missing, incomplete or broken.
     """
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise ModelError("no such tokenizer folder", path=folder, remedy="train one with 'babyssa tokenizer'")
-    missing = [name for name in TOKENIZER_FILES if not (folder / name).is_file()]
-    if missing:
-        raise ModelError(
-            f"the tokenizer is incomplete: it lacks {' and '.join(missing)}",
-            path=folder,
-            remedy="train it again with 'babyssa tokenizer'",
+    path = Path(name)
+    if path.is_file():
+        return _from_file(path, None)
+    if path.is_dir():
+        if not any(any(path.glob(pattern)) for pattern in VOCABULARIES):
+            raise ModelError(
+                f"the tokenizer is incomplete: it lacks {VOCABULARIES[0]}",
+                path=path,
+                remedy="train one with 'babyssa tokenizer', or save one with save_pretrained",
+            )
+        for file in TOKENIZER_FILES:
+            if (path / file).is_file():
+                _check_json(path / file)
+    elif not may_be_hub_id(str(name)):
+        raise ModelError("no such tokenizer folder", path=path, remedy="train one with 'babyssa tokenizer'")
+
+    from transformers import AutoTokenizer
+    from transformers.utils import cached_file
+
+    with quiet_transformers():
+        file = cached_file(
+            str(name),
+            TOKENIZER_FILES[0],
+            _raise_exceptions_for_gated_repo=False,
+            _raise_exceptions_for_missing_entries=False,
+            _raise_exceptions_for_connection_errors=False,
         )
-    try:
-        for name in TOKENIZER_FILES:
-            read_json(folder / name)
-    except DataError as error:
-        raise ModelError(error.what, path=error.path, line=error.line, remedy="train it again") from None
+        if (
+            path.is_dir()
+            and file
+            and not any((path / other).is_file() for other in (TOKENIZER_FILES[1], "config.json"))
+        ):
+            return _from_file(Path(file), None)
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(str(name), trust_remote_code=False)
+        except Exception as error:  # both libraries raise bare Exception for a file of the wrong form
+            said = next(iter(str(error).split("\n")), "") or type(error).__name__
+            if not path.is_dir():
+                raise ModelError(
+                    f"no such tokenizer folder, and the hub does not give it: {said}",
+                    path=name,
+                    remedy="check the name, or the network",
+                ) from error
+            raise ModelError(
+                f"cannot be loaded as a tokenizer: {said}", path=path, remedy="check that its files are complete"
+            ) from error
+    if file is None:
+        return tokenizer
+    as_filed = _from_file(Path(file), tokenizer)
+    if tokenizer.is_fast and _rules(tokenizer) == _rules(as_filed):
+        return tokenizer
+    if any(_ids(tokenizer, text) != _ids(as_filed, text) for text in _TELLING_TEXTS):
+        say(
+            f"{name}: the class {type(tokenizer).__name__} would give other ids than {TOKENIZER_FILES[0]}; "
+            "those of the file are used"
+        )
+    return as_filed
+
+
+def masked_tokenizer(tokenizer: PreTrainedTokenizerFast) -> PreTrainedTokenizerFast:
+    """Give a tokenizer what masked training needs and it lacks; changes and returns it, and says what was added.
+
+    These are a mask and a padding token, and a special token before and after each sentence.
+
+    Raises
+    ------
+    ModelError
+        If it is not a fast tokenizer, or has no special tokens to begin and end a sentence.
+    """
+    place = {"path": tokenizer.name_or_path or None}
+    if not tokenizer.is_fast:
+        raise ModelError("is not a fast tokenizer", **place, remedy="convert it to one")
+    missing = {
+        role: SPECIAL_TOKENS[role] for role in ("mask_token", "pad_token") if getattr(tokenizer, role) is None
+    }
+    if missing:
+        tokenizer.add_special_tokens(missing)
+        added = " and ".join(f"{token} ({tokenizer.convert_tokens_to_ids(token)})" for token in missing.values())
+        say(f"the tokenizer has no {' and no '.join(role.replace('_', ' ') for role in missing)}: added {added}")
+    ids = tokenizer("a")["input_ids"]
+    special = set(tokenizer.all_special_ids)
+    if len(ids) < 3 or ids[0] not in special or ids[-1] not in special:
+        first, last = tokenizer.bos_token or tokenizer.cls_token, tokenizer.eos_token or tokenizer.sep_token
+        if first is None or last is None:
+            raise ModelError(
+                "the tokenizer has no tokens that begin and end a sentence",
+                **place,
+                remedy="set its bos_token and eos_token and save it",
+            )
+
+        from tokenizers import processors
+
+        known = [(token, tokenizer.convert_tokens_to_ids(token)) for token in dict.fromkeys((first, last))]
+        tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+            single=f"{first} $A {last}", pair=f"{first} $A {last} $B {last}", special_tokens=known
+        )
+        say(f"the tokenizer frames no sentence: each begins with {first} and ends with {last}")
+    return tokenizer
+
+
+def may_be_hub_id(name: str) -> bool:
+    """Whether `name`, of which there is no file, has the form of a hub id: ``id`` or ``owner/id``."""
+    parts = name.split("/")
+    return len(parts) <= 2 and all(part and not part.startswith((".", "~")) for part in parts)
+
+
+def _from_file(file: Path, by_class: Any) -> PreTrainedTokenizerFast:
+    """A tokenizer with the rules of a tokenizer.json, and what a class made beside them, if one did.
+
+    A special token that the class has by default and the file has not is none; what is missing then has a name
+    that tells what it is.
+    """
+    _check_json(file)
 
     from tokenizers import Tokenizer
-    from transformers import AutoTokenizer
+    from transformers import PreTrainedTokenizerFast
 
     try:
-        as_trained = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        tokenizer = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False)
-    except Exception as error:  # both libraries raise bare Exception for a file of the wrong form
+        backend = Tokenizer.from_file(str(file))
+    except Exception as error:  # tokenizers raises bare Exception
         raise ModelError(
-            f"cannot be loaded as a tokenizer: {type(error).__name__}: {error}",
-            path=folder,
-            remedy="train it again",
+            f"cannot be loaded as a tokenizer: {error}", path=file, remedy="train one with 'babyssa tokenizer'"
         ) from error
-    text = "The End"
-    backend = getattr(tokenizer, "backend_tokenizer", as_trained)
-    if backend.encode(text).tokens != as_trained.encode(text).tokens:
+    vocabulary = backend.get_vocab()
+    special = {
+        role: token
+        for role, names in _SPECIAL_NAMES.items()
+        if (token := next((name for name in names if name in vocabulary), None)) is not None
+    }
+    if by_class is None:
+        named = ", ".join(f"{role.removesuffix('_token')} {token}" for role, token in special.items())
+        say(f"{file}: special tokens by their names: {named or 'none'}")
+        settings = {}
+    else:
+        config = file.with_name(TOKENIZER_FILES[1])
+        stated = read_json(config) if config.is_file() else {}
+        special |= {
+            role: token
+            for role, token in by_class.special_tokens_map.items()
+            if isinstance(token, str) and (token in vocabulary or role in stated)
+        }
+        names = ("model_max_length", "padding_side", "model_input_names")
+        settings = {name: getattr(by_class, name) for name in names}
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend, clean_up_tokenization_spaces=False, **settings, **special
+    )
+
+
+def _check_json(file: Path) -> None:
+    try:
+        read_json(file)
+    except DataError as error:
         raise ModelError(
-            "transformers would read this tokenizer otherwise than it was trained",
-            path=folder / "tokenizer_config.json",
-            remedy=f'set "tokenizer_class": "{_CLASS_THAT_ALL_VERSIONS_KNOW}" and "add_prefix_space": true in it',
-        )
-    return tokenizer
+            error.what,
+            path=error.path,
+            line=error.line,
+            remedy="a tokenizer is a folder, a hub id, or a tokenizer.json file",
+        ) from None
+
+
+def _ids(tokenizer: Any, text: str) -> list[int] | None:
+    try:
+        return tokenizer(text)["input_ids"]
+    except Exception:  # a class may lack what it needs in another's vocabulary
+        return None
+
+
+def _rules(tokenizer: Any) -> dict[str, Any]:
+    """What decides which ids a fast tokenizer gives to a text without special tokens in it."""
+    rules = json.loads(tokenizer.backend_tokenizer.to_str(), object_hook=_without_offsets)
+    return {part: rules[part] for part in ("normalizer", "pre_tokenizer", "model", "post_processor")}
+
+
+def _without_offsets(part: dict[str, Any]) -> dict[str, Any]:
+    part.pop("trim_offsets", None)
+    return part
 
 
 def tokenizer_sha256(tokenizer: PreTrainedTokenizerFast) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from babyssa.corpus import encode_sentences, read_corpus
+from babyssa.corpus import encode_sentences, masked_tokenizer, read_corpus
 from babyssa.corpus.encoded import Sentences, encode_corpus
 from babyssa.corpus.preparation import corpus_file, held_out_places
 from babyssa.encoder.batches import LengthBatches, MaskedSentences
@@ -53,7 +53,9 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
     file = corpus_file(settings.corpus)
     text = read_corpus(settings.corpus)
     rows, held_out = split(text, settings.evaluation.held_out)
-    tokenizer = run_tokenizer(settings.tokenizer, file, settings.vocab_size, settings.size.max_length)
+    tokenizer = masked_tokenizer(
+        run_tokenizer(settings.tokenizer, file, settings.vocab_size, settings.size.max_length)
+    )
     vocabulary = Vocabulary.of(tokenizer)
     encoded = encode_corpus(text, tokenizer, file)
     sentences = fitting(encoded, rows, vocabulary, settings)

@@ -15,7 +15,7 @@ from babyssa.attention import fit_scoring, scoring_config, scoring_settings
 from babyssa.comparison import compare
 from babyssa.comparison.results import EARLY_VERSIONS, read_result
 from babyssa.console import say
-from babyssa.corpus import load_tokenizer, read_corpus, tokenizer_sha256, train_tokenizer
+from babyssa.corpus import load_tokenizer, masked_tokenizer, read_corpus, tokenizer_sha256, train_tokenizer
 from babyssa.corpus.encoded import encode_corpus
 from babyssa.corpus.preparation import corpus_file
 from babyssa.encoder.config import EncoderTraining
@@ -162,7 +162,7 @@ def sweep(
         stopped_at_once("the sweep", settings.out, "the same command goes on from there"),
     ):
         tokenizer = settings.tokenizer or _sweep_tokenizer(settings, corpus)
-        loaded_tokenizer = load_tokenizer(tokenizer)
+        loaded_tokenizer = masked_tokenizer(load_tokenizer(tokenizer))
         loaded_tokenizer.model_max_length = settings.size.max_length
         untrained = build_encoder(settings.size, loaded_tokenizer)
         check_suite(as_loaded((untrained, loaded_tokenizer)), suite, probing.method)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import torch
 from torch import nn
-from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
 from transformers.models.auto.modeling_auto import (
     MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
     MODEL_FOR_MASKED_LM_MAPPING_NAMES,
@@ -19,7 +19,8 @@ from transformers.models.auto.modeling_auto import (
 from babyssa.attention import register_checkpoint
 from babyssa.attention.adapter import longest_sequence
 from babyssa.console import quiet_transformers
-from babyssa.corpus import tokenizer_sha256
+from babyssa.corpus import load_tokenizer, tokenizer_sha256
+from babyssa.corpus.tokenizer import VOCABULARIES, may_be_hub_id
 from babyssa.errors import BabySSAError, ConfigError, ModelError
 from babyssa.files import check_checksums, read_yaml, tensors_sha256
 
@@ -28,7 +29,6 @@ Precision = Literal["float32", "bfloat16"]
 
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 _PICKLES = ("pytorch_model*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
-_VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model")
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,14 @@ def load_model(name: str | Path, device: str | torch.device | None = None) -> Lo
     if folder.is_dir():
         check_checksums(folder)
         _check_folder(folder)
-    elif folder.exists() or not _may_be_hub_id(str(name)):
+    elif folder.exists() or not may_be_hub_id(str(name)):
         what = "is a file, not a model folder" if folder.exists() else "no such model folder"
         raise ModelError(what, path=folder, remedy="pass a folder written by save_pretrained, or a hub id")
     with quiet_transformers():
         _attempt(name, register_checkpoint, name)
         config = _attempt(name, AutoConfig.from_pretrained, name, trust_remote_code=False)
         kind = _kind_of(config, name)
-        tokenizer = _attempt(name, AutoTokenizer.from_pretrained, name, trust_remote_code=False)
+        tokenizer = load_tokenizer(name)
         auto = AutoModelForMaskedLM if kind == "masked" else AutoModelForCausalLM
         model, report = _attempt(
             name,
@@ -209,7 +209,7 @@ def _check_folder(folder: Path) -> None:
                 path=folder / pickles[0],
                 remedy="where you trust it, load it with transformers, and save_pretrained writes safetensors",
             )
-    for what, names in (("config.json", ("config.json",)), ("weights", _WEIGHTS), ("tokenizer", _VOCABULARIES)):
+    for what, names in (("config.json", ("config.json",)), ("weights", _WEIGHTS), ("tokenizer", VOCABULARIES)):
         if not any(any(folder.glob(pattern)) for pattern in names):
             label = what if what in names else f"{what} ({names[0]})"
             raise ModelError(
@@ -232,11 +232,6 @@ def _check_tokenizer(folder: Path, tokenizer: Any) -> None:
             path=folder / "tokenizer.json",
             remedy="put back the one with the tokenizer_sha256 that config.yaml names",
         )
-
-
-def _may_be_hub_id(name: str) -> bool:
-    parts = name.split("/")
-    return len(parts) <= 2 and all(part and not part.startswith((".", "~")) for part in parts)
 
 
 def _attempt(name: str | Path, function: Any, *arguments: Any, **options: Any) -> Any:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babyssa.corpus import encode_sentences, load_tokenizer, train_tokenizer
+from babyssa.corpus import encode_sentences, load_tokenizer, masked_tokenizer, tokenizer_sha256, train_tokenizer
 from babyssa.corpus.tokenizer import save_tokenizer
 from babyssa.errors import ConfigError, DataError, ModelError, OutputExistsError
 
@@ -191,27 +191,123 @@ def test_code_in_a_tokenizer_folder_is_never_run(folder, tmp_path, monkeypatch):
 def test_an_incomplete_folder_is_an_error(folder, tmp_path):
     with pytest.raises(ModelError, match="no such tokenizer folder"):
         load_tokenizer(tmp_path / "none")
-    for name in ("tokenizer.json", "tokenizer_config.json"):
-        broken = tmp_path / name
-        shutil.copytree(folder, broken)
-        (broken / name).unlink()
-        with pytest.raises(ModelError, match=f"lacks {name}"):
-            load_tokenizer(broken)
+    broken = shutil.copytree(folder, tmp_path / "broken")
+    for name in ("tokenizer_config.json", "tokenizer.json"):
         (broken / name).write_text('{"version": ', encoding="utf-8")
         with pytest.raises(ModelError, match="broken JSON"):
             load_tokenizer(broken)
-    (tmp_path / "tokenizer.json/tokenizer.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(ModelError, match="cannot be loaded"):
-        load_tokenizer(tmp_path / "tokenizer.json")
-
-
-def test_a_class_name_that_loses_the_lower_casing_is_an_error(folder, tmp_path):
-    broken = tmp_path / "broken"
-    shutil.copytree(folder, broken)
-    config = json.loads((broken / "tokenizer_config.json").read_text(encoding="utf-8"))
-    (broken / "tokenizer_config.json").write_text(json.dumps({**config, "tokenizer_class": "RobertaTokenizer"}))
-    with pytest.raises(ModelError, match="otherwise than it was trained"):
+        (broken / name).unlink()
+    with pytest.raises(ModelError, match=r"lacks tokenizer\.json"):
         load_tokenizer(broken)
+    (broken / "tokenizer.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        load_tokenizer(broken)
+
+
+def test_a_hub_id_that_cannot_be_had_is_one_line():
+    with pytest.raises(ModelError, match="the hub does not give it") as caught:
+        load_tokenizer("nosuch-organisation/nosuch-tokenizer")
+    assert "\n" not in str(caught.value)
+
+
+def backend_ids(folder, text):
+    from tokenizers import Tokenizer
+
+    return Tokenizer.from_file(str(folder / "tokenizer.json")).encode(text).ids
+
+
+@pytest.mark.parametrize("name", ["RobertaTokenizerFast", "RobertaTokenizer", "GPT2Tokenizer", "BertTokenizer"])
+def test_the_ids_are_those_of_tokenizer_json_whatever_class_is_named(folder, tmp_path, capsys, name):
+    other = shutil.copytree(folder, tmp_path / "other")
+    (other / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": name}), encoding="utf-8")
+    loaded = load_tokenizer(other)
+    said = capsys.readouterr().err
+    assert f"{other}: the class" in said and "those of the file are used" in said and said.count("\n") == 1
+    for text in ["The Dog", "dog", " the  dogs", "don't", "caf\u00e9 5"]:
+        assert loaded(text)["input_ids"] == backend_ids(other, text)
+        assert encode_sentences(loaded, [text]) == [backend_ids(other, text)]
+    assert len(loaded) == 300 and loaded.mask_token_id == 0
+    # Saved and loaded again, it is the same, and nothing more is said.
+    save_tokenizer(loaded, tmp_path / "saved")
+    assert encode_sentences(load_tokenizer(tmp_path / "saved"), SENTENCES) == encode_sentences(loaded, SENTENCES)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_prefix_space_that_the_config_denies_is_that_of_the_file(folder, tmp_path):
+    other = shutil.copytree(folder, tmp_path / "other")
+    config = json.loads((other / "tokenizer_config.json").read_text(encoding="utf-8"))
+    (other / "tokenizer_config.json").write_text(json.dumps({**config, "add_prefix_space": False}))
+    assert load_tokenizer(other)("dog")["input_ids"] == backend_ids(other, "dog")
+
+
+def test_nothing_is_said_of_a_class_that_keeps_the_ids(folder, capsys):
+    load_tokenizer(folder)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("as_folder", [True, False])
+def test_a_tokenizer_json_alone_is_a_tokenizer(folder, tmp_path, capsys, as_folder):
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    file = shutil.copy(folder / "tokenizer.json", alone / ("tokenizer.json" if as_folder else "mine.json"))
+    loaded = load_tokenizer(alone if as_folder else file)
+    assert "special tokens by their names: mask <mask>, pad <pad>" in capsys.readouterr().err
+    assert (loaded.mask_token_id, loaded.pad_token_id, loaded.bos_token_id, loaded.eos_token_id) == (0, 1, 3, 4)
+    assert encode_sentences(loaded, SENTENCES) == encode_sentences(load_tokenizer(folder), SENTENCES)
+
+
+def test_the_published_tokenizer_is_read_from_its_file(shared):
+    from tokenizers import Tokenizer
+
+    path = shared / "data/tokenizer/babyberta.json"
+    loaded, published = load_tokenizer(path), Tokenizer.from_file(str(path))
+    for text in SENTENCES[:10]:
+        assert loaded(text)["input_ids"] == published.encode(text).ids
+
+
+@pytest.fixture
+def gpt2(tmp_path):
+    """A folder of a cased tokenizer like GPT-2's: one special token, and none around a text."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    backend = Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    backend.post_processor = processors.ByteLevel(trim_offsets=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=300,
+        special_tokens=["<|endoftext|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    backend.train_from_iterator(SENTENCES, trainer)
+    end = "<|endoftext|>"
+    PreTrainedTokenizerFast(tokenizer_object=backend, bos_token=end, eos_token=end).save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config | {"tokenizer_class": "GPT2Tokenizer"}))
+    return tmp_path
+
+
+def test_a_tokenizer_without_mask_pad_and_frame_gets_them_for_masked_training(gpt2, capsys):
+    plain = encode_sentences(load_tokenizer(gpt2), ["The Dog"])[0]
+    tokenizer = masked_tokenizer(load_tokenizer(gpt2))
+    said = capsys.readouterr().err
+    assert "no mask token and no pad token: added <mask> (300) and <pad> (301)" in said
+    assert "frames no sentence" in said
+    assert (tokenizer.mask_token_id, tokenizer.pad_token_id, len(tokenizer)) == (300, 301, 302)
+    assert encode_sentences(tokenizer, ["The Dog"]) == [[0, *plain, 0]]
+    save_tokenizer(tokenizer, gpt2 / "saved")
+    saved = load_tokenizer(gpt2 / "saved")
+    assert encode_sentences(saved, ["The Dog"]) == [[0, *plain, 0]]
+    assert tokenizer_sha256(saved) == tokenizer_sha256(tokenizer)
+
+
+def test_a_tokenizer_with_all_that_masked_training_needs_is_left_as_it_is(folder, capsys):
+    tokenizer = load_tokenizer(folder)
+    before = tokenizer_sha256(tokenizer)
+    assert tokenizer_sha256(masked_tokenizer(tokenizer)) == before
+    assert capsys.readouterr().err == ""
 
 
 def test_bad_input_is_an_error_and_destroys_nothing(corpus, folder, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from babyssa.errors import ConfigError, ModelError
-from babyssa.models import load_model
+from babyssa.models import load_model, score
 from babyssa.models.loading import as_loaded, weights_sha256
 
 
@@ -60,6 +60,16 @@ def test_an_incomplete_folder_is_refused_with_what_it_lacks(folder, file, messag
     (folder / file).unlink()
     with pytest.raises(ModelError, match=message):
         load_model(folder)
+
+
+@pytest.mark.parametrize("name", ["RobertaTokenizerFast", "GPT2Tokenizer"])
+def test_a_tokenizer_class_that_gives_other_ids_is_not_used_and_that_is_said(masked, folder, name, capsys):
+    edit_json(folder / "tokenizer_config.json", tokenizer_class=name)
+    sentences = ["The dog on the mat is big .", "don't you want it ?"]
+    expected = [scored.score for scored in score(masked, sentences)]
+    loaded = load_model(folder)
+    assert f"{folder}: the class" in capsys.readouterr().err
+    assert [scored.score for scored in score(loaded, sentences)] == pytest.approx(expected, abs=1e-4)
 
 
 def test_truncated_weights_are_refused(folder):
