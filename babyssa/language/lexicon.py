@@ -1,4 +1,4 @@
-"""The lexicon: the words of child-directed speech, with what is needed to build sentences of them.
+"""The lexicon: the words of child-directed speech, with what it takes to build sentences of them.
 
 One file, ``probes/words.yaml``, serves the sample corpus and the minimal-pair suite. :func:`load_lexicon` reads
 and checks it. Every inflected form is written out in the file; nothing is derived by rule.
@@ -10,21 +10,17 @@ verbs, adjectives and prepositions list the kinds, or single nouns, that plausib
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from babyssa.errors import DataError, nearest
-from babyssa.files import read_yaml, resource
-
-GENDERS = ("male", "female", "neuter")
-NUMBERS = ("singular", "plural")
-FRAMES = ("intransitive", "transitive", "ditransitive", "optional", "locative")
+from babyssa.files import YamlMapping, read_yaml, resource
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Noun:
     """A common noun.
 
@@ -54,7 +50,7 @@ class Noun:
         return self.plural if number == "plural" else self.singular
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Name:
     """A person's name; `kin` marks kinship terms used as names ("Mommy")."""
 
@@ -63,7 +59,7 @@ class Name:
     kin: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Verb:
     """A verb with its five forms and its frame.
 
@@ -87,18 +83,8 @@ class Verb:
     state: bool = False
     clause: bool = False
 
-    @property
-    def irregular(self) -> bool:
-        """Whether the past is not formed with -ed."""
-        return not self.past.endswith("ed")
 
-    @property
-    def distinct_participle(self) -> bool:
-        """Whether past, participle and base are three forms ("ate", "eaten", "eat")."""
-        return len({self.base, self.past, self.participle}) == 3
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Adjective:
     """An adjective; `of` lists the kinds or nouns it plausibly describes."""
 
@@ -107,7 +93,7 @@ class Adjective:
     of: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Preposition:
     """A preposition of place; `of` lists the kinds or nouns that may be the place."""
 
@@ -115,7 +101,7 @@ class Preposition:
     of: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pronoun:
     """A personal pronoun with its cases."""
 
@@ -128,32 +114,7 @@ class Pronoun:
     gender: str | None = None
 
 
-@dataclass(frozen=True)
-class Determiner:
-    """A determiner; `number` is that of the noun it takes, None for both."""
-
-    word: str
-    number: str | None = None
-
-
-@dataclass(frozen=True)
-class Quantifier:
-    """A quantifier; strong ones cannot follow existential "there"."""
-
-    word: str
-    strength: str
-    number: str | None = None
-
-
-@dataclass(frozen=True)
-class NumberWord:
-    """A cardinal number."""
-
-    word: str
-    value: int
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Lexicon:
     """All words, in the order of the file, with the questions that generators ask of them."""
 
@@ -163,130 +124,118 @@ class Lexicon:
     adjectives: tuple[Adjective, ...]
     prepositions: tuple[Preposition, ...]
     pronouns: tuple[Pronoun, ...]
-    determiners: tuple[Determiner, ...]
-    quantifiers: tuple[Quantifier, ...]
-    numbers: tuple[NumberWord, ...]
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of noun, in order of first mention."""
         return tuple(dict.fromkeys(noun.kind for noun in self.nouns))
 
-    @cached_property
-    def _noun(self) -> Mapping[str, Noun]:
-        return {noun.singular: noun for noun in self.nouns}
-
-    @cached_property
-    def _verb(self) -> Mapping[str, Verb]:
-        return {verb.base: verb for verb in self.verbs}
-
     def noun(self, singular: str) -> Noun:
         """The noun with that singular; DataError if there is none."""
-        return _look_up(self._noun, singular, "noun")
+        return self._word("nouns", singular)
 
     def verb(self, base: str) -> Verb:
         """The verb with that base form; DataError if there is none."""
-        return _look_up(self._verb, base, "verb")
+        return self._word("verbs", base)
 
     def pronoun(self, subject: str) -> Pronoun:
         """The pronoun with that subject form; DataError if there is none."""
-        return _look_up({p.subject: p for p in self.pronouns}, subject, "pronoun")
+        return self._word("pronouns", subject)
 
-    def select(
-        self,
-        of: Iterable[str],
-        *,
-        countable: bool | None = None,
-        distinct_plural: bool | None = None,
-        gender: str | None = None,
-        relational: bool | None = None,
-    ) -> tuple[Noun, ...]:
+    @cached_property
+    def _by_identity(self) -> dict[str, dict[str, Any]]:
+        return {
+            section: {getattr(word, identity): word for word in getattr(self, section)}
+            for section, identity in _IDENTITY.items()
+        }
+
+    def _word(self, section: str, key: str) -> Any:
+        table = self._by_identity[section]
+        if key not in table:
+            raise DataError(f"the lexicon has no {section.removesuffix('s')} '{key}'", remedy=nearest(key, table))
+        return table[key]
+
+    def select(self, of: Iterable[str], **properties: Any) -> tuple[Noun, ...]:
         """The nouns that are of the kinds, or are the nouns, listed in `of`, in the order of the file.
 
-        A word that is both a kind and a noun ("toy") means the kind.
+        A word that is both a kind and a noun ("toy") means the kind. The same request gives the same object.
 
         Parameters
         ----------
         of : iterable of str
             Kinds and singulars.
-        countable, distinct_plural, relational : bool, optional
-            Only nouns for which the property of that name has this value.
-        gender : str, optional
-            Only nouns whose gender is fixed to this one.
+        **properties
+            Only nouns whose property of that name has this value: ``countable=False``, ``gender="female"``.
         """
-        wanted = set(of)
-        return tuple(
-            noun
-            for noun in self.nouns
-            if self._is_of(noun, wanted)
-            and countable in (None, noun.countable)
-            and distinct_plural in (None, noun.distinct_plural)
-            and gender in (None, noun.gender)
-            and relational in (None, noun.relational)
+        of = tuple(of)
+        return self._remembered(
+            (of, *properties.items()),
+            lambda: (
+                noun
+                for noun in self.nouns
+                if self._is_of(noun, of) and all(getattr(noun, p) == value for p, value in properties.items())
+            ),
         )
 
-    def _is_of(self, noun: Noun, wanted: Collection[str]) -> bool:
-        return noun.kind in wanted or (noun.singular in wanted and noun.singular not in self.kinds)
+    def _is_of(self, noun: Noun, of: Collection[str]) -> bool:
+        return noun.kind in of or (noun.singular in of and noun.singular not in self.kinds)
 
-    def nouns_of(self, *kinds: str, **conditions) -> tuple[Noun, ...]:
-        """:meth:`select` with the kinds as arguments: ``nouns_of("food", "drink", countable=False)``."""
-        return self.select(kinds, **conditions)
-
-    def names_of(self, gender: str | None = None, *, kin: bool | None = False) -> tuple[Name, ...]:
-        """The names of a gender; without kinship terms unless `kin` is True (only those) or None (all)."""
-        return tuple(n for n in self.names if gender in (None, n.gender) and kin in (None, n.kin))
-
-    def verbs_of(self, *frames: str, **conditions: bool) -> tuple[Verb, ...]:
-        """The verbs of one of the frames for which each named property has the given value.
-
-        ``verbs_of("transitive", "optional", state=False, irregular=True)``
-        """
-        return tuple(
-            verb
-            for verb in self.verbs
-            if verb.frame in frames and all(getattr(verb, name) is value for name, value in conditions.items())
-        )
-
-    def subjects_of(self, verb: Verb, **conditions) -> tuple[Noun, ...]:
-        """The nouns that can be the verb's subject; `conditions` as in :meth:`select`."""
-        return self.select(verb.subjects, **conditions)
-
-    def objects_of(self, verb: Verb, **conditions) -> tuple[Noun, ...]:
-        """The nouns that can be the verb's direct object; `conditions` as in :meth:`select`."""
-        return self.select(verb.objects, **conditions)
+    def names_of(self, gender: str | None = None, *, kin: bool = False) -> tuple[Name, ...]:
+        """The names of a gender (None: of any); only kinship terms if `kin`, else none of them."""
+        return tuple(n for n in self.names if gender in (None, n.gender) and n.kin == kin)
 
     def adjectives_of(self, noun: Noun) -> tuple[Adjective, ...]:
         """The adjectives that plausibly describe the noun."""
-        return tuple(a for a in self.adjectives if self._is_of(noun, a.of))
+        fitting = (adjective for adjective in self.adjectives if self._is_of(noun, adjective.of))
+        return self._remembered(("adjectives", noun), lambda: fitting)
 
     def prepositions_of(self, place: Noun) -> tuple[Preposition, ...]:
         """The prepositions that plausibly take the noun as their place."""
         return tuple(p for p in self.prepositions if self._is_of(place, p.of))
 
-    def determiners_of(self, number: str) -> tuple[Determiner, ...]:
-        """The determiners that mark that number, and so not "the"."""
-        return tuple(d for d in self.determiners if d.number == number)
+    def takers_of(self, noun: Noun) -> tuple[Verb, ...]:
+        """The verbs that can have the noun as their only object."""
+        one_object = (verb for verb in self.verbs if verb.frame in ("transitive", "optional"))
+        fitting = (verb for verb in one_object if self._is_of(noun, verb.objects))
+        return self._remembered(("takers", noun), lambda: fitting)
 
-    def quantifiers_of(self, strength: str, number: str | None = None) -> tuple[Quantifier, ...]:
-        """The weak or strong quantifiers; with `number`, only those that take a noun of that number."""
-        return tuple(
-            q
-            for q in self.quantifiers
-            if q.strength == strength and (number is None or q.number in (None, number))
-        )
+    def _remembered(self, key: tuple, find: Callable[[], Iterable]) -> tuple:
+        if key not in self._answers:
+            self._answers[key] = tuple(find())
+        return self._answers[key]
 
-    def words(self) -> tuple[str, ...]:
-        """Every form of every word, each once, in the order of the file."""
-        forms: dict[str, None] = {}
-        for section in _SECTIONS:
-            for entry in getattr(self, section):
-                forms.update(dict.fromkeys(getattr(entry, f) for f in _FORMS[type(entry)] if getattr(entry, f)))
-        return tuple(forms)
+    @cached_property
+    def _answers(self) -> dict[tuple, tuple]:
+        return {}
 
 
 def indefinite_article(word: str) -> str:
     """``"a"`` or ``"an"``, by the first letter (the lexicon has no "hour" and no "unicorn")."""
     return "an" if word[0].lower() in "aeiou" else "a"
+
+
+# The sections of the file, with the class of their entries.
+_SECTIONS = {
+    "nouns": Noun,
+    "names": Name,
+    "verbs": Verb,
+    "adjectives": Adjective,
+    "prepositions": Preposition,
+    "pronouns": Pronoun,
+}
+
+# The field that identifies an entry within its section.
+_IDENTITY = {section: dataclasses.fields(kind)[0].name for section, kind in _SECTIONS.items()}
+
+_ALLOWED = {
+    "gender": ("male", "female", "neuter"),
+    "number": ("singular", "plural"),
+    "frame": ("intransitive", "transitive", "ditransitive", "optional", "locative"),
+    "person": (1, 2, 3),
+}
+
+# The fields that list kinds and nouns.
+_REFERENCES = ("subjects", "objects", "of")
 
 
 def load_lexicon(path: str | Path | None = None) -> Lexicon:
@@ -301,132 +250,88 @@ def load_lexicon(path: str | Path | None = None) -> Lexicon:
     ------
     DataError
         If the file cannot be read, or an entry lacks a field, has an unknown one, repeats another entry, or
-        refers to a kind or noun that does not exist. The message names the entry.
+        refers to a kind or noun that does not exist. Names the line, the entry, and the nearest known name.
     """
-    path = resource("probes", "words.yaml") if path is None else Path(path)
-    raw = read_yaml(path).values
-    for section in raw.keys() - _SECTIONS.keys():
-        raise DataError(f"unknown section '{section}'", path=path, remedy=nearest(str(section), _SECTIONS))
-    sections = {}
-    for section, kind in _SECTIONS.items():
-        entries = raw.get(section)
-        if not isinstance(entries, list) or not entries:
-            raise DataError(
-                f"section '{section}' is missing or empty", path=path, remedy="give it a list of entries"
-            )
-        sections[section] = tuple(_read_entry(kind, e, f"{section}[{i}]", path) for i, e in enumerate(entries, 1))
-        _refuse_repeats(section, sections[section], path)
-    lexicon = Lexicon(**sections)
-    _check_references(lexicon, path)
-    return lexicon
+    return _Reader(resource("probes", "words.yaml") if path is None else Path(path)).lexicon()
 
 
-_SECTIONS = {
-    "nouns": Noun,
-    "names": Name,
-    "verbs": Verb,
-    "adjectives": Adjective,
-    "prepositions": Preposition,
-    "pronouns": Pronoun,
-    "determiners": Determiner,
-    "quantifiers": Quantifier,
-    "numbers": NumberWord,
-}
+class _Reader:
+    """A lexicon file being read: its content, and errors that say where."""
 
-# The fields that are words of the language; the first identifies the entry within its section.
-_FORMS = {
-    Noun: ("singular", "plural"),
-    Name: ("name",),
-    Verb: ("base", "third", "past", "participle", "progressive"),
-    Adjective: ("word",),
-    Preposition: ("word",),
-    Pronoun: ("subject", "object", "possessive", "reflexive"),
-    Determiner: ("word",),
-    Quantifier: ("word",),
-    NumberWord: ("word",),
-}
+    def __init__(self, path: Path):
+        self.path = path
+        self.file: YamlMapping = read_yaml(path)
 
-_ALLOWED = {
-    "gender": GENDERS,
-    "number": NUMBERS,
-    "frame": FRAMES,
-    "strength": ("weak", "strong"),
-    "person": (1, 2, 3),
-}
+    def error(self, what: str, *place: str | int, remedy: str | None = None) -> DataError:
+        """An error at `place`: a section, the position of an entry in it, and a field."""
+        if len(place) > 1:
+            entry = self.file.values[place[0]][place[1]]
+            identity = entry.get(_IDENTITY[place[0]]) if isinstance(entry, Mapping) else None
+            what = f"{place[0]}[{place[1] + 1}]{'' if identity is None else f' ({identity})'}: {what}"
+        return DataError(what, path=self.path, line=self.file.line(*place), remedy=remedy)
 
+    def lexicon(self) -> Lexicon:
+        for section in self.file.values.keys() - _SECTIONS.keys():
+            raise self.error(f"unknown section '{section}'", section, remedy=nearest(str(section), _SECTIONS))
+        lexicon = Lexicon(**{section: self.entries(section) for section in _SECTIONS})
+        known = {*lexicon.kinds, *(noun.singular for noun in lexicon.nouns)}
+        for section in _SECTIONS:
+            for i, entry in enumerate(getattr(lexicon, section)):
+                for field in _REFERENCES:
+                    for word in set(getattr(entry, field, ())) - known:
+                        what = f"'{word}' in '{field}' is neither a kind nor a noun"
+                        raise self.error(what, section, i, field, remedy=nearest(word, known))
+        return lexicon
 
-def _look_up(table: Mapping, key: str, what: str):
-    try:
-        return table[key]
-    except KeyError:
-        raise DataError(f"the lexicon has no {what} '{key}'", remedy=nearest(key, table)) from None
+    def entries(self, section: str) -> tuple[Any, ...]:
+        raw = self.file.values.get(section)
+        if not isinstance(raw, list) or not raw:
+            what = f"section '{section}' is missing or empty"
+            raise self.error(what, section, remedy="give it a list of entries")
+        entries: dict[str, Any] = {}
+        for i, fields in enumerate(raw):
+            entry = self.entry(fields, section, i)
+            identity = getattr(entry, _IDENTITY[section])
+            if identity in entries:
+                raise self.error("is listed twice", section, i, remedy="remove one of them")
+            entries[identity] = entry
+        return tuple(entries.values())
 
+    def entry(self, raw: Any, section: str, i: int) -> Any:
+        """Build one word from one YAML mapping, or say what is wrong with it."""
+        if not isinstance(raw, dict):
+            raise self.error(f"'{raw}' is not a mapping of fields", section, i)
+        if isinstance(raw.get("forms"), dict):
+            raw = {**{key: value for key, value in raw.items() if key != "forms"}, **raw["forms"]}
+        fields = {field.name: field for field in dataclasses.fields(_SECTIONS[section])}
+        for key in raw.keys() - fields.keys():
+            raise self.error(f"unknown field '{key}'", section, i, key, remedy=nearest(str(key), fields))
+        values = {}
+        for name, field in fields.items():
+            if raw.get(name) is not None:
+                values[name] = self.value(raw[name], field.type, section, i, name)
+            elif field.default is dataclasses.MISSING:
+                raise self.error(f"field '{name}' is missing", section, i)
+        entry = _SECTIONS[section](**values)
+        if isinstance(entry, Verb) and bool(entry.objects) == (entry.frame == "intransitive"):
+            need = "cannot have" if entry.objects else "needs"
+            raise self.error(f"frame '{entry.frame}' {need} objects", section, i, "frame")
+        return entry
 
-def _read_entry(kind: type, raw: Any, where: str, path: Path):
-    """Build one dataclass from one YAML mapping, or say what is wrong with it."""
-    if not isinstance(raw, dict):
-        raise DataError(f"{where}: '{raw}' is not a mapping of fields", path=path)
-    if kind is Verb and isinstance(raw.get("forms"), dict):
-        raw = {**{key: value for key, value in raw.items() if key != "forms"}, **raw["forms"]}
-    identity = raw.get(_FORMS[kind][0])
-    where = f"{where} ({identity})" if identity is not None else where
-    fields = {field.name: field for field in dataclasses.fields(kind)}
-    for key in raw.keys() - fields.keys():
-        raise DataError(f"{where}: unknown field '{key}'", path=path, remedy=nearest(str(key), fields))
-    values = {}
-    for name, field in fields.items():
-        if raw.get(name) is None:
-            if field.default is dataclasses.MISSING:
-                raise DataError(f"{where}: field '{name}' is missing", path=path)
-            continue
-        values[name] = _read_value(raw[name], name, field.type, where, path)
-    entry = kind(**values)
-    if kind is Verb and bool(entry.objects) == (entry.frame == "intransitive"):
-        need = "cannot have" if entry.objects else "needs"
-        raise DataError(f"{where}: frame '{entry.frame}' {need} objects", path=path)
-    return entry
-
-
-def _read_value(value: Any, name: str, annotation: str, where: str, path: Path) -> Any:
-    """Check one field by the annotation of its dataclass (a string, as annotations are not evaluated)."""
-    if annotation.startswith("tuple"):
-        if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
-            raise DataError(f"{where}: field '{name}' is not a list of words", path=path)
-        return tuple(value)
-    expected = {"bool": bool, "int": int}.get(annotation, str)
-    if type(value) is not expected:
-        hint = 'put it in quotes ("no", "on" and "yes" are truth values in YAML)' if expected is str else None
-        raise DataError(f"{where}: field '{name}' is {value!r}, not a {expected.__name__}", path=path, remedy=hint)
-    if expected is str and (not value or value != " ".join(value.split())):
-        raise DataError(f"{where}: field '{name}' is empty or has stray white space", path=path)
-    if name in _ALLOWED and value not in _ALLOWED[name]:
-        known = ", ".join(map(str, _ALLOWED[name]))
-        raise DataError(f"{where}: field '{name}' is '{value}'", path=path, remedy=f"known: {known}")
-    return value
-
-
-def _refuse_repeats(section: str, entries: tuple, path: Path) -> None:
-    seen = set()
-    for i, entry in enumerate(entries, 1):
-        identity = getattr(entry, _FORMS[type(entry)][0])
-        if identity in seen:
-            raise DataError(
-                f"{section}[{i}] ({identity}): is listed twice", path=path, remedy="remove one of them"
-            )
-        seen.add(identity)
-
-
-def _check_references(lexicon: Lexicon, path: Path) -> None:
-    """Every kind or noun that a verb, adjective or preposition lists must exist."""
-    known = {*lexicon.kinds, *(noun.singular for noun in lexicon.nouns)}
-    for section, names in (("verbs", ("subjects", "objects")), ("adjectives", ("of",)), ("prepositions", ("of",))):
-        for i, entry in enumerate(getattr(lexicon, section), 1):
-            for name in names:
-                for reference in getattr(entry, name):
-                    if reference not in known:
-                        identity = getattr(entry, _FORMS[type(entry)][0])
-                        raise DataError(
-                            f"{section}[{i}] ({identity}): '{reference}' in '{name}' is neither a kind nor a noun",
-                            path=path,
-                            remedy=nearest(reference, known),
-                        )
+    def value(self, value: Any, annotation: str, *place: str | int) -> Any:
+        """Check one field by the annotation of its dataclass (a string, as annotations are not evaluated)."""
+        name = place[-1]
+        if annotation.startswith("tuple"):
+            if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
+                raise self.error(f"field '{name}' is not a list of words", *place)
+            return tuple(value)
+        expected = {"bool": bool, "int": int}.get(annotation, str)
+        if type(value) is not expected:
+            hint = 'put it in quotes ("no", "on" and "yes" are truth values in YAML)' if expected is str else None
+            raise self.error(f"field '{name}' is {value!r}, not a {expected.__name__}", *place, remedy=hint)
+        if expected is str and (not value or value != " ".join(value.split())):
+            raise self.error(f"field '{name}' is empty or has stray white space", *place)
+        if value not in _ALLOWED.get(name, (value,)):
+            known = ", ".join(map(str, _ALLOWED[name]))
+            raise self.error(f"field '{name}' is '{value}'", *place, remedy=f"known: {known}")
+        return value

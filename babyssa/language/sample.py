@@ -16,10 +16,9 @@ from pathlib import Path
 
 from babyssa.errors import ConfigError
 from babyssa.files import atomic_write, check_overwrite
-from babyssa.language.grammar import Scene, Session, Utterance
+from babyssa.language.grammar import Scene, Session, Spoken
 from babyssa.language.lexicon import Noun, Verb, load_lexicon
-from babyssa.language.registers import Register, registers
-from babyssa.language.vocabulary import Vocabulary
+from babyssa.language.speech import Register, Registers, Usage, load_habits, load_registers
 
 # The columns of a childes-db export, with the value of those that are the same in every row.
 COLUMNS = {
@@ -41,17 +40,16 @@ COLUMNS = {
 SESSIONS = 60
 YOUNGEST, OLDEST = 180, 1800  # days
 CHILDREN = (("Molly", "female"), ("Ben", "male"), ("Nina", "female"), ("Sam", "male"), ("Lucy", "female"))
-SPEAKERS = (("MOT", "Mother", 70), ("FAT", "Father", 17), ("GRA", "Grandmother", 6), ("INV", "Investigator", 7))
-
-# What an utterance may begin with, and how often.
-_OPENINGS = {
-    **{"oh": 9, "well": 5, "okay": 7, "now": 6, "and": 8, "yeah": 5, "no": 4, "so": 4, "look": 2, "alright": 2},
-    **{"but": 3, "then": 2, "see": 1, "uhoh": 1, "hey": 1},
+# How often who speaks, and the CHAT roles.
+SPEAKERS = {"MOT": 70, "FAT": 17, "GRA": 6, "INV": 7}
+ROLES = {
+    "MOT": "Mother",
+    "FAT": "Father",
+    "GRA": "Grandmother",
+    "INV": "Investigator",
+    "CHI": "Target_Child",
 }
-# Those that do not go with a question or an order.
-_STATEMENT_OPENINGS = {"look", "see", "uhoh", "no", "yeah"}
-# Registers whose statements may be joined by "and".
-_JOINED = ("ongoing", "states", "past", "future", "transfer", "labelling")
+
 _UNINTELLIGIBLE = ("xxx", "xxx", "yyy")
 
 
@@ -82,15 +80,6 @@ class SampleStats:
     transcripts: int
     youngest: int
     oldest: int
-
-
-@dataclass(frozen=True)
-class Turn:
-    """One row of the export, before its numbers are given."""
-
-    utterance: Utterance
-    code: str
-    role: str
 
 
 def generate_sample(
@@ -140,7 +129,9 @@ def generate_sample(
 def _render(utterances: int, seed: int) -> tuple[str, SampleStats]:
     """The export as text, and its statistics."""
     rng = random.Random(seed)
-    vocabulary = Vocabulary(load_lexicon(), rng)
+    lexicon = load_lexicon()
+    registers = load_registers(lexicon)
+    usage = Usage(lexicon, load_habits(lexicon), rng)
     ages = _ages(rng)
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, COLUMNS, lineterminator="\n")
@@ -148,35 +139,31 @@ def _render(utterances: int, seed: int) -> tuple[str, SampleStats]:
     rows, adult, tokens, types = 0, 0, 0, set()
     for number, age in enumerate(ages):
         name, gender = CHILDREN[number % len(CHILDREN)]
-        session = _session(vocabulary, name, gender, age, rng)
+        recording = _Recording(registers, usage, _session(usage, name, gender, age, rng), rng)
         share = utterances * (number + 1) // SESSIONS - utterances * number // SESSIONS
-        for order, turn in enumerate(_conversation(vocabulary, session, share, rng), 1):
+        for order, (code, spoken) in enumerate(recording.turns(share), 1):
             rows += 1
-            words = turn.utterance.words
-            if turn.code != "CHI":
+            if code != "CHI":
                 adult += 1
-                tokens += len(words)
-                types.update(word.lower() for word in words)
+                tokens += len(spoken.words)
+                types.update(word.lower() for word in spoken.words)
             row = {
                 "id": rows,
-                "speaker_id": number * 10 + _CODES.index(turn.code),
+                "speaker_id": number * 10 + list(ROLES).index(code),
                 "utterance_order": order,
                 "transcript_id": number + 1,
-                "gloss": " ".join(words),
-                "num_tokens": len(words),
-                "speaker_code": turn.code,
-                "speaker_role": turn.role,
+                "gloss": " ".join(spoken.words),
+                "num_tokens": len(spoken.words),
+                "speaker_code": code,
+                "speaker_role": ROLES[code],
                 "target_child_id": number % len(CHILDREN) + 1,
                 "target_child_age": age,
                 "target_child_name": name,
                 "target_child_sex": gender,
-                "type": turn.utterance.type,
+                "type": spoken.type,
             }
             writer.writerow({**COLUMNS, **row})
     return buffer.getvalue(), SampleStats(adult, rows - adult, tokens, len(types), SESSIONS, ages[0], ages[-1])
-
-
-_CODES = [*(code for code, _, _ in SPEAKERS), "CHI"]
 
 
 def _ages(rng: random.Random) -> list[int]:
@@ -186,129 +173,105 @@ def _ages(rng: random.Random) -> list[int]:
     return [YOUNGEST, *inner, OLDEST]
 
 
-def _session(vocabulary: Vocabulary, child: str, gender: str, age: int, rng: random.Random) -> Session:
+def _session(usage: Usage, child: str, gender: str, age: int, rng: random.Random) -> Session:
     """A recording: who is talked about in it, and which things lie around."""
-    names = vocabulary.lexicon.names
-    kin = tuple(name for name in names if name.kin)
-    others = [name for name in names if not name.kin and name.name != child]
+    kin = tuple(name for name in usage.common.names if name.kin)
+    others = [name for name in usage.common.names if not name.kin and name.name != child]
     salient = set()
-    for kind in vocabulary.lexicon.kinds:
-        pool = vocabulary.lexicon.nouns_of(kind)
-        salient.update(rng.choices(pool, [vocabulary.noun_weight[n.singular] for n in pool], k=2))
+    for kind in usage.common.kinds:
+        pool = usage.common.select((kind,))
+        salient.update(rng.choices(pool, [usage.weight[noun] for noun in pool], k=2))
     return Session(
         child=child,
         gender=gender,
         friends=(*kin, *rng.sample(others, 7)),
-        salient=frozenset(noun.singular for noun in salient),
+        salient=frozenset(salient),
         maturity=(age - YOUNGEST) / (OLDEST - YOUNGEST),
     )
 
 
-def _conversation(vocabulary: Vocabulary, session: Session, utterances: int, rng: random.Random) -> Iterator[Turn]:
-    """The turns of one recording, in which the adults say `utterances` utterances."""
-    scene = Scene(vocabulary, session, rng)
-    table = registers()
-    weights = [r.young + (r.old - r.young) * session.maturity for r in table.values()]
-    book = _picture_book(vocabulary, rng)
-    said = 0
-    while said < utterances:
-        code, role, _ = rng.choices(SPEAKERS, [weight for _, _, weight in SPEAKERS])[0]
-        reading = book and rng.random() < 0.15
-        for _ in range(rng.randint(1, 6)):
-            if reading and book:
-                shown = book.pop()
-                register = table["page_of_things" if isinstance(shown, Noun) else "page_of_actions"]
-            else:
-                shown, register = None, rng.choices(tuple(table.values()), weights)[0]
-            for utterance in _speak(scene, register, shown, session, rng):
-                yield Turn(utterance, code, role)
-                said += 1
-                if said == utterances:
-                    return
-        if rng.random() < 0.2 + 0.5 * session.maturity:
-            yield Turn(_child_utterance(scene, session, rng), "CHI", "Target_Child")
+class _Recording:
+    """One recording: what the speakers say in it, turn by turn."""
 
+    def __init__(self, registers: Registers, usage: Usage, session: Session, rng: random.Random):
+        self.registers = registers.registers
+        self.pieces = registers.pieces
+        self.habits = usage.habits
+        self.maturity = session.maturity
+        self.child = session.child
+        self.rng = rng
+        self.scene = Scene(registers, usage, session, rng)
+        # The pages of a picture book: words of the lexicon, so that over all books even rare ones are learned.
+        nouns, verbs = usage.common.nouns, usage.common.verbs
+        self.book: list[Noun | Verb] = [
+            *rng.sample(nouns, len(nouns) // 5),
+            *rng.sample(verbs, len(verbs) // 3),
+        ]
+        rng.shuffle(self.book)
 
-def _picture_book(vocabulary: Vocabulary, rng: random.Random) -> list[Noun | Verb]:
-    """The pages of a picture book: words of the lexicon, so that over all books even rare ones are learned."""
-    lexicon = vocabulary.lexicon
-    pages = [
-        *rng.sample(lexicon.nouns, len(lexicon.nouns) // 5),
-        *rng.sample(lexicon.verbs, len(lexicon.verbs) // 3),
-    ]
-    rng.shuffle(pages)
-    return pages
+    def turns(self, utterances: int) -> Iterator[tuple[str, Spoken]]:
+        """The speaker's code and what is said; the adults say `utterances` utterances."""
+        rng = self.rng
+        weights = [r.young + (r.old - r.young) * self.maturity for r in self.registers.values()]
+        said = 0
+        while said < utterances:
+            code = rng.choices(tuple(SPEAKERS), tuple(SPEAKERS.values()))[0]
+            reading = self.book and rng.random() < 0.15
+            for _ in range(rng.randint(1, 6)):
+                if reading and self.book:
+                    shown = self.book.pop()
+                    register = self.registers["page_of_things" if isinstance(shown, Noun) else "page_of_actions"]
+                else:
+                    shown, register = None, rng.choices(tuple(self.registers.values()), weights)[0]
+                for spoken in self.speak(register, shown):
+                    yield code, spoken
+                    said += 1
+                    if said == utterances:
+                        return
+            if rng.random() < 0.2 + 0.5 * self.maturity:
+                yield "CHI", self.child_speaks()
 
+    def speak(self, register: Register, shown: Noun | Verb | None) -> Iterator[Spoken]:
+        """One template of a register, with what speech adds to it."""
+        group = self.draw(register, shown)
+        if register.joined and self.rng.random() < 0.02 + 0.1 * self.maturity:
+            group = self.join(group, self.draw(register, shown))
+        for spoken in group:
+            yield spoken if register.plain else self.embellished(spoken)
+            # Adults repeat themselves to small children, often word for word.
+            if len(spoken.words) <= 6 and self.rng.random() < 0.06 - 0.04 * self.maturity:
+                yield spoken if register.plain else self.embellished(spoken)
 
-def _speak(
-    scene: Scene, register: Register, shown: Noun | Verb | None, session: Session, rng: random.Random
-) -> Iterator[Utterance]:
-    """One template of a register, with what speech adds to it."""
+    def draw(self, register: Register, shown: Noun | Verb | None) -> list[Spoken]:
+        return list(self.scene.utter((register.templates,), shown))
 
-    def draw() -> list[Utterance]:
-        template = rng.choices(register.templates, cum_weights=register.cumulative_weights)[0]
-        return scene.utter(template, shown)
+    def join(self, first: list[Spoken], second: list[Spoken]) -> list[Spoken]:
+        """Two statements in one breath; anything but two statements stays apart."""
+        alone = len(first) == len(second) == 1 and first[0].type == second[0].type == "declarative"
+        if alone and second[0].words[0] not in self.habits.openings:
+            words = (*first[0].words, *self.scene.piece("joining").split(), *second[0].words)
+            return [first[0]._replace(words=words)]
+        return first
 
-    group = draw()
-    if register.name in _JOINED and rng.random() < 0.02 + 0.1 * session.maturity:
-        group = _join(group, draw(), rng)
-    for utterance in _variations(group, session, rng):
-        plain = register.name in ("backchannel", "two_words", "routines")
-        yield utterance if plain else _spoken(utterance, session, rng)
+    def embellished(self, spoken: Spoken) -> Spoken:
+        """What is said with what comes before and after it in speech; at times a word is not understood."""
+        rng, words = self.rng, list(spoken.words)
+        openings = self.habits.openings
+        if len(words) > 1 and spoken.type != "trail off":
+            if rng.random() < 0.11 and words[0] not in openings:
+                opening = rng.choices(tuple(openings), tuple(openings.values()))[0]
+                if spoken.type == "declarative" or opening not in self.habits.statement_openings:
+                    words.insert(0, opening)
+            if rng.random() < 0.035 and self.child not in words and words[-1] not in ("honey", "okay", "huh"):
+                words.append(self.child)
+        if rng.random() < 0.035:
+            words[rng.randrange(len(words))] = rng.choice(_UNINTELLIGIBLE)
+        return spoken._replace(words=tuple(words))
 
-
-def _join(first: list[Utterance], second: list[Utterance], rng: random.Random) -> list[Utterance]:
-    """Two statements in one breath; anything but two statements stays apart."""
-    alone = len(first) == len(second) == 1 and first[0].type == second[0].type == "declarative"
-    if alone and second[0].words[0] not in _OPENINGS:
-        words = (*first[0].words, rng.choice(["and", "and", "but", "so", "and then"]), *second[0].words)
-        return [first[0]._replace(words=tuple(" ".join(words).split()))]
-    return first
-
-
-def _variations(group: list[Utterance], session: Session, rng: random.Random) -> Iterator[Utterance]:
-    """Adults repeat themselves to small children, often word for word."""
-    for utterance in group:
-        yield utterance
-        if len(utterance.words) <= 6 and rng.random() < 0.06 - 0.04 * session.maturity:
-            yield utterance
-
-
-def _spoken(utterance: Utterance, session: Session, rng: random.Random) -> Utterance:
-    """The utterance with what comes before and after it in speech; at times a word is not understood."""
-    words = list(utterance.words)
-    if len(words) > 1 and utterance.type != "trail off":
-        if rng.random() < 0.11 and words[0] not in _OPENINGS:
-            opening = rng.choices(tuple(_OPENINGS), tuple(_OPENINGS.values()))[0]
-            if utterance.type == "declarative" or opening not in _STATEMENT_OPENINGS:
-                words.insert(0, opening)
-        if rng.random() < 0.035 and session.child not in words and words[-1] not in ("honey", "okay", "huh"):
-            words.append(session.child)
-    if rng.random() < 0.035:
-        words[rng.randrange(len(words))] = rng.choice(_UNINTELLIGIBLE)
-    return utterance._replace(words=tuple(words))
-
-
-def _child_utterance(scene: Scene, session: Session, rng: random.Random) -> Utterance:
-    """What a child of that age makes of it: babble, one word, a telegraphic few."""
-    if rng.random() < 0.3 - 0.2 * session.maturity:
-        return Utterance(tuple(rng.choices(("xxx", "yyy", "yyy"), k=rng.randint(1, 2))), "declarative")
-    if rng.random() > session.maturity + 0.15:
-        template = "(no|yeah|uhoh|mama|dada|more|hi|{sg_noun.head}|{sg_animal.head}|{sound}) ."
-    else:
-        template = rng.choice(
-            [
-                "{noun.head} {noun.adj} .",
-                "want {noun.head} .",
-                "{N} {A.ing} .",
-                "no {sg_noun.head} .",
-                "my {noun.head} .",
-                "{noun.head} xxx .",
-                "more {food.head} .",
-                "where {noun.head} ?",
-                "I (goed|comed|falled) down .",
-                "I want {noun.a} .",
-                "(what|who) that ?",
-            ]
-        )
-    return scene.utter(template)[0]
+    def child_speaks(self) -> Spoken:
+        """What a child of that age makes of it: babble, one word, a telegraphic few."""
+        rng = self.rng
+        if rng.random() < 0.3 - 0.2 * self.maturity:
+            return Spoken(tuple(rng.choices(("xxx", "yyy", "yyy"), k=rng.randint(1, 2))), "declarative")
+        few = rng.random() <= self.maturity + 0.15
+        return next(self.scene.utter(self.pieces["telegraphic" if few else "one_word"]))

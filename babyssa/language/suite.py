@@ -1,170 +1,48 @@
-"""Generation of minimal-pair suites from the sentence patterns in ``probes/templates.yaml``.
+"""Generation of minimal-pair suites from the templates in ``probes/templates.yaml``.
 
 A paradigm is a factorial design, as in a psycholinguistic experiment. An *item* is one drawing of words for the
 slots of one template; it yields one pair for every *cell* of the design. The cells are chosen so that over one
 item the words of the good sentences are exactly those of the bad sentences: "this dog" against "these dog",
 and "these dogs" against "this dogs". No word, and no number of words, tells good from bad. The law is checked
-for every item that is made. ``docs/suite.md`` describes the notation and the paradigms.
+for every item that is made. ``docs/suite.md`` describes the paradigms, :mod:`babyssa.language.templates` the
+notation.
 """
 
 from __future__ import annotations
 
 import random
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from babyssa.console import progress
 from babyssa.errors import ConfigError, DataError, ModelError, nearest
-from babyssa.files import atomic_write, check_overwrite, read_yaml, resource
-from babyssa.language.lexicon import (
-    Adjective,
-    Lexicon,
-    Name,
-    Noun,
-    Preposition,
-    Pronoun,
-    Verb,
-    indefinite_article,
-    load_lexicon,
-)
+from babyssa.files import atomic_write, check_overwrite, resource
+from babyssa.language.lexicon import Lexicon, load_lexicon
 from babyssa.language.pairs import MANIFEST, MinimalPair
+from babyssa.language.slots import SlotDefinition, TemplateFile, Word, candidates, form
+from babyssa.language.templates import Choice, Contrast, Piece, Slot, Template, insert, parts_of, realise, tidy
 
-Filler = Noun | Name | Verb | Adjective | Preposition | Pronoun | str
 WordTest = Callable[[str], bool]
-
-_CONTRAST = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
-_SLOT = re.compile(r"\{(\w+)(?:\.(\w+))?\}")
-_CELL = re.compile(r"<(\w+)>")
-
-# The fields of a slot that say its part of speech, each with the forms that a pattern can ask for.
-_FORMS_OF = {
-    "noun": ("plural",),
-    "name": (),
-    "pronoun": ("subject", "object", "possessive", "reflexive"),
-    "verb": ("third", "past", "participle", "progressive"),
-    "preposition": (),
-    "word": (),
-    "adjective_of": (),
-}
-
-# The form that a slot has when the pattern names none.
-_PLAIN_FORM = {
-    Noun: "singular",
-    Name: "name",
-    Verb: "base",
-    Adjective: "word",
-    Preposition: "word",
-    Pronoun: "subject",
-}
 
 # A template that repeats itself this often in a row has no new sentences left.
 _MOST_REPEATS = 300
 
 
 @dataclass(frozen=True)
-class Slot:
-    """What may fill a slot. Exactly one of the first seven attributes says which part of speech.
-
-    Attributes
-    ----------
-    noun : tuple of str
-        Kinds and single nouns of the lexicon.
-    name : str
-        ``male``, ``female`` or ``any``.
-    pronoun, verb, preposition : tuple of str
-        The words, by their subject form, base form and only form.
-    word : tuple of str
-        Words or phrases that stand as they are.
-    adjective_of : str
-        The noun slot that the adjective describes.
-    object_of, subject_of, place_of : tuple of str
-        Slots of verbs (of the preposition) that the noun must go with.
-    among : tuple of str
-        Only these adjectives.
-    gender : str
-        Only nouns of this gender.
-    mass, relational : bool
-        Mass nouns too; relational nouns ("brother") too.
-    initial : str
-        ``consonant``: only nouns that take "a".
-    """
-
-    noun: tuple[str, ...] = ()
-    name: str | None = None
-    pronoun: tuple[str, ...] = ()
-    verb: tuple[str, ...] = ()
-    preposition: tuple[str, ...] = ()
-    word: tuple[str, ...] = ()
-    adjective_of: str | None = None
-    object_of: tuple[str, ...] = ()
-    subject_of: tuple[str, ...] = ()
-    place_of: tuple[str, ...] = ()
-    among: tuple[str, ...] = ()
-    gender: str | None = None
-    mass: bool = False
-    relational: bool = False
-    initial: str | None = None
-
-    def __post_init__(self):
-        if len(self._parts_of_speech) != 1:
-            found = " and ".join(self._parts_of_speech) or "none"
-            raise ValueError(f"a slot needs exactly one of {', '.join(_FORMS_OF)}, not {found}")
-        if self.name not in (None, "male", "female", "any"):
-            raise ValueError(f"a name slot is male, female or any, not '{self.name}'")
-
-    @property
-    def _parts_of_speech(self) -> list[str]:
-        return [field for field in _FORMS_OF if getattr(self, field)]
-
-    @property
-    def forms(self) -> tuple[str, ...]:
-        """The forms that a pattern can ask for, beside the plain one."""
-        return _FORMS_OF[self._parts_of_speech[0]]
-
-    @property
-    def depends_on(self) -> tuple[str, ...]:
-        """The slots that must be filled before this one."""
-        described = () if self.adjective_of is None else (self.adjective_of,)
-        return described + self.object_of + self.subject_of + self.place_of
-
-
-@dataclass(frozen=True)
-class Template:
-    """One sentence pattern per cell, with the contrast in brackets and the slots in braces."""
-
-    cells: tuple[str, ...]
-
-    def forms(self) -> dict[str, set[str | None]]:
-        """The slots that the cells mention, each with the forms it occurs in."""
-        found: dict[str, set[str | None]] = {}
-        for cell in self.cells:
-            for slot, form in _SLOT.findall(cell):
-                found.setdefault(slot, set()).add(form or None)
-        return found
-
-    def literals(self) -> list[str]:
-        """The words of the pattern itself."""
-        bare = " ".join(_SLOT.sub(" ", cell) for cell in self.cells)
-        return list(dict.fromkeys(re.sub(r"[\[\]|]", " ", bare).split()))
-
-
-@dataclass(frozen=True)
 class ParadigmDesign:
-    """What one paradigm tests and the templates that make it."""
+    """What one paradigm tests, and the templates that make it: of each, its sentence in every cell."""
 
     name: str
     description: str
     contrast: str
     counterbalance: str
-    slots: Mapping[str, Slot]
-    templates: tuple[Template, ...]
+    slots: Mapping[str, SlotDefinition]
+    templates: tuple[tuple[Template, ...], ...]
 
     @property
     def phenomenon(self) -> str:
@@ -172,7 +50,7 @@ class ParadigmDesign:
 
     @property
     def pairs_per_item(self) -> int:
-        return len(self.templates[0].cells)
+        return len(self.templates[0])
 
 
 @dataclass(frozen=True)
@@ -239,7 +117,8 @@ def generate_suite(
         If `out` holds a suite and `overwrite` is false.
     """
     out = Path(out)
-    design = load_templates()
+    lexicon = load_lexicon()
+    design = load_templates(lexicon)
     wanted = set(design.paradigms if paradigms is None else paradigms)
     for name in wanted - design.paradigms.keys():
         raise ConfigError(f"unknown paradigm '{name}'", remedy=nearest(name, design.paradigms))
@@ -248,7 +127,6 @@ def generate_suite(
         raise ConfigError("no paradigm asked for", remedy="name one, or leave --paradigms out for all")
     files = {d.name: f"{d.name}.txt" for d in chosen}
     check_overwrite(out, [MANIFEST, *files.values()], overwrite)
-    lexicon = load_lexicon()
     is_whole = None if tokenizer is None else whole_word_test(tokenizer)
     made = {d.name: fill(d, lexicon, pairs, seed, is_whole) for d in progress(chosen, "generating the suite")}
     for name, minimal_pairs in made.items():
@@ -300,7 +178,7 @@ def generate_paradigm(name: str, lexicon: Lexicon, pairs: int, seed: int) -> lis
     DataError
         If the lexicon has too few words for so many pairs.
     """
-    designs = load_templates().paradigms
+    designs = load_templates(lexicon).paradigms
     if name not in designs:
         raise ConfigError(f"unknown paradigm '{name}'", remedy=nearest(name, designs))
     return fill(designs[name], lexicon, pairs, seed)
@@ -375,109 +253,96 @@ def whole_word_test(tokenizer: str | Path) -> WordTest:
     def is_whole(word: str) -> bool:
         if not word.isalpha():
             return True
-        for form in {word, word.lower()}:
-            encoded = loaded.encode(f" {form}", add_special_tokens=False)
+        for written in {word, word.lower()}:
+            encoded = loaded.encode(f" {written}", add_special_tokens=False)
             # The end of the token is compared because a vocabulary without bytes drops unknown letters.
-            if len(encoded) != 1 or encoded.ids[0] == unknown or encoded.offsets[0][1] != len(form) + 1:
+            if len(encoded) != 1 or encoded.ids[0] == unknown or encoded.offsets[0][1] != len(written) + 1:
                 return False
         return True
 
     return is_whole
 
 
-def load_templates(path: str | Path | None = None) -> SuiteDesign:
+def load_templates(lexicon: Lexicon, path: str | Path | None = None) -> SuiteDesign:
     """Read and check a templates file, by default the packaged ``probes/templates.yaml``.
+
+    Parameters
+    ----------
+    lexicon : Lexicon
+        The words that slots may name.
+    path : path-like, optional
+        Another file.
 
     Raises
     ------
     DataError
-        If a paradigm lacks a field, or a template names a slot, form or cell that does not exist.
+        If a paradigm lacks a field, a template is malformed, or either names a slot, form, cell or word that does
+        not exist. Names the line, and the nearest name that does.
     """
-    path = resource("probes", "templates.yaml") if path is None else Path(path)
-    raw = read_yaml(path).values
-    try:
-        common = {name: _read_slot(spec) for name, spec in raw.get("slots", {}).items()}
-        designs = [_read_design(entry, common) for entry in raw["paradigms"]]
-        return SuiteDesign(str(raw["name"]), int(raw["version"]), {d.name: d for d in designs})
-    except KeyError as error:
-        raise DataError(f"field {error} is missing", path=path) from None
-    except (TypeError, ValueError, AttributeError) as error:
-        raise DataError(str(error), path=path) from None
+    file = TemplateFile(resource("probes", "templates.yaml") if path is None else path, lexicon)
+    common = file.slots("slots")
+    designs = [_design(file, common, "paradigms", i) for i in file.items("paradigms")]
+    version = int(file.number("version"))
+    return SuiteDesign(str(file.get("name")), version, {design.name: design for design in designs})
 
 
-def _read_slot(spec: Mapping[str, Any]) -> Slot:
-    """Build a slot from its YAML; single words stand for lists of one."""
-    annotations = {field.name: field.type for field in fields(Slot)}
-    values = {}
-    for key, value in spec.items():
-        if key not in annotations:
-            raise ValueError(f"a slot has no field '{key}': {nearest(key, annotations)}")
-        if annotations[key].startswith("tuple"):
-            value = (value,) if isinstance(value, str) else tuple(value)
-        values[key] = value
-    return Slot(**values)
-
-
-def _read_design(entry: Mapping[str, Any], common: Mapping[str, Slot]) -> ParadigmDesign:
-    name = entry["name"]
-    slots = {**common, **{key: _read_slot(spec) for key, spec in entry.get("slots", {}).items()}}
-    cells = entry.get("cells", [{}])
-    templates = tuple(_read_template(patterns, cells, name) for patterns in entry["templates"])
-    for template in templates:
-        for slot, forms in template.forms().items():
-            _check_slot(slot, slots, name)
-            for form in forms - {None, *slots[slot].forms}:
-                raise ValueError(f"{name}: slot '{slot}' has no form '{form}': {nearest(form, slots[slot].forms)}")
-        if len(template.cells) != len(templates[0].cells):
-            raise ValueError(
-                f"{name}: template '{template.cells[0]}' has {len(template.cells)} cells, not as the first"
-            )
-    return ParadigmDesign(
-        name=name,
-        description=entry["description"],
-        contrast=entry["contrast"],
-        counterbalance=entry["counterbalance"],
-        slots=slots,
-        templates=templates,
-    )
-
-
-def _read_template(patterns: str | list[str], cells: list[Mapping[str, str]], name: str) -> Template:
-    """A list has a pattern for each cell; a single pattern takes the texts of each of the paradigm's cells."""
-    if isinstance(patterns, list):
-        expanded = tuple(patterns)
-    else:
-        for key in _CELL.findall(patterns):
-            if any(key not in cell for cell in cells):
-                raise ValueError(
-                    f"{name}: '{patterns}' names <{key}>, which a cell lacks: {nearest(key, cells[0])}"
-                )
-        expanded = tuple(_CELL.sub(lambda match, cell=cell: cell[match[1]], patterns) for cell in cells)
-    for pattern in expanded:
-        if not _CONTRAST.search(pattern):
-            raise ValueError(f"{name}: '{pattern}' has no contrast in brackets")
-    return Template(expanded)
-
-
-def _check_slot(slot: str, slots: Mapping[str, Slot], name: str) -> None:
-    if slot not in slots:
-        raise ValueError(f"{name}: no slot '{slot}': {nearest(slot, slots)}")
-    for other in slots[slot].depends_on:
-        _check_slot(other, slots, name)
+def _design(file: TemplateFile, common: Mapping[str, SlotDefinition], *place: str | int) -> ParadigmDesign:
+    texts = {key: str(file.get(*place, key)) for key in ("name", "description", "contrast", "counterbalance")}
+    slots = file.slots(*place, "slots", common=common)
+    for name, slot in slots.items():
+        if slot.is_phrase:
+            raise file.error(f"slot '{name}' is a phrase; slots of a suite are words", *place, "slots", name)
+    cells = [file.pieces(*place, "cells", i) for i in range(len(file.get(*place, "cells", default=[])))] or [{}]
+    templates = []
+    for i in file.items(*place, "templates"):
+        where = (*place, "templates", i)
+        if isinstance(file.get(*where), list):
+            sentences = [file.template(file.get(*where, j), *where, j) for j in file.items(*where)]
+        else:
+            sentences = []
+            for cell in cells:
+                template = file.template(file.get(*where), *where)
+                for piece in [part for part in parts_of(template) if isinstance(part, Piece)]:
+                    file.check_name("cell", piece.name, cell, *where)
+                sentences.append(insert(template, cell))
+        for sentence in sentences:
+            parts = list(parts_of(sentence))
+            if not any(isinstance(part, Contrast) for part in parts):
+                raise file.error("the template has no contrast [good|bad]", *where)
+            if any(isinstance(part, Choice) for part in parts):
+                raise file.error("the template has a choice (a|b)", *where, remedy="make it a slot of words")
+            for slot in (part for part in parts if isinstance(part, Slot)):
+                file.check_slot(slot, slots, slots[slot.name].forms if slot.name in slots else (), *where)
+                if slot.digit:
+                    what = f"slot '{slot.key}' ends in a digit"
+                    raise file.error(what, *where, remedy="give each word a slot of its own")
+        templates.append(tuple(sentences))
+        if len(sentences) != len(templates[0]):
+            raise file.error(f"the template has {len(sentences)} cells, the first has {len(templates[0])}", *where)
+    return ParadigmDesign(slots=slots, templates=tuple(templates), **texts)
 
 
 class _ItemDrawer:
     """Draws items of one template: which words may fill its slots, and which of them go together."""
 
-    def __init__(self, template: Template, design: ParadigmDesign, lexicon: Lexicon, is_whole: WordTest | None):
-        self.template = template
-        self.design = design
+    def __init__(
+        self, cells: tuple[Template, ...], design: ParadigmDesign, lexicon: Lexicon, is_whole: WordTest | None
+    ):
+        self.cells = cells
+        self.paradigm = design.name
+        self.slots = design.slots
         self.lexicon = lexicon
         self.is_whole = is_whole or (lambda word: True)
-        self.missing = [word for word in template.literals() if not self.is_whole(word)]
-        self.candidates: dict[str, list[Filler]] = {}
-        for slot, forms in template.forms().items():
-            self._collect(slot, forms)
+        parts = [part for cell in cells for part in parts_of(cell)]
+        literals = dict.fromkeys(word for part in parts if isinstance(part, str) for word in part.split())
+        self.missing = [word for word in literals if not self.is_whole(word)]
+        self.forms: dict[str, set[str | None]] = {}
+        for part in parts:
+            if isinstance(part, Slot):
+                self.forms.setdefault(part.name, set()).add(part.form)
+        self.candidates: dict[str, list[Word]] = {}
+        for name in tuple(self.forms):
+            self._collect(name)
         self._fitting = cache(self._find_fitting)
 
     @property
@@ -486,108 +351,72 @@ class _ItemDrawer:
 
     def draw(self, rng: random.Random) -> list[MinimalPair] | None:
         """One item, or None if the words drawn leave a slot without a filler."""
-        fillers: dict[str, Filler] = {}
-        for slot in self.candidates:
-            if slot not in fillers and not self._fill(slot, fillers, rng):
+        fillers: dict[str, Word] = {}
+        for name in self.candidates:
+            if name not in fillers and not self._fill(name, fillers, rng):
                 return None
-        item = [
-            MinimalPair(self._render(cell, fillers, side=0), self._render(cell, fillers, side=1))
-            for cell in self.template.cells
-        ]
-        _check_balance(item, self.template)
+
+        def sentence(cell: Template, side: int) -> str:
+            return tidy(realise(cell, lambda slot: form(fillers[slot.name], slot.form), side))
+
+        item = [MinimalPair(sentence(cell, 0), sentence(cell, 1)) for cell in self.cells]
+        self._check_balance(item)
         words = {word for pair in item for word in pair.good.split()}
         return item if all(map(self.is_whole, words)) else None
 
-    def _collect(self, name: str, forms: set[str | None]) -> None:
+    def _check_balance(self, item: list[MinimalPair]) -> None:
+        """The law of the suite: over one item, good and bad sentences have the same words equally often."""
+        good = Counter(word for pair in item for word in pair.good.split())
+        bad = Counter(word for pair in item for word in pair.bad.split())
+        if good != bad or any(pair.good == pair.bad for pair in item):
+            raise DataError(
+                f"{self.paradigm}: template is not counterbalanced: '{item[0].good}' against '{item[0].bad}'",
+                remedy="let every word of a contrast be right in one cell and wrong in another",
+            )
+
+    def _collect(self, name: str) -> None:
         """List the fillers of a slot by themselves, and of the slots it depends on."""
-        slot = self.design.slots[name]
-        self.candidates[name] = [f for f in self._all_fillers(slot, forms) if self._keeps_whole(f, forms)]
-        for other in slot.depends_on:
+        forms = self.forms.get(name, set())
+        fillers = candidates(self.slots[name], self.lexicon)
+        if "plural" in forms:
+            fillers = tuple(noun for noun in fillers if noun.distinct_plural)
+        self.candidates[name] = [
+            filler
+            for filler in fillers
+            if all(self.is_whole(word) for name in forms for word in form(filler, name).split())
+        ]
+        for other in self.slots[name].depends_on:
             if other not in self.candidates:
-                self._collect(other, self.template.forms().get(other, set()))
+                self._collect(other)
 
-    def _all_fillers(self, slot: Slot, forms: set[str | None]) -> Iterable[Filler]:
-        lexicon = self.lexicon
-        if slot.noun:
-            nouns = lexicon.select(slot.noun, gender=slot.gender, relational=None if slot.relational else False)
-            if slot.initial == "consonant":
-                nouns = tuple(noun for noun in nouns if indefinite_article(noun.singular) == "a")
-            if "plural" in forms:
-                return (noun for noun in nouns if noun.distinct_plural)
-            return (noun for noun in nouns if noun.countable or slot.mass)
-        if slot.name:
-            return lexicon.names_of(None if slot.name == "any" else slot.name)
-        if slot.verb:
-            return map(lexicon.verb, slot.verb)
-        if slot.pronoun:
-            return map(lexicon.pronoun, slot.pronoun)
-        if slot.preposition:
-            return (p for p in lexicon.prepositions if p.word in slot.preposition)
-        if slot.adjective_of:
-            return (a for a in lexicon.adjectives if not slot.among or a.word in slot.among)
-        return slot.word
-
-    def _keeps_whole(self, filler: Filler, forms: set[str | None]) -> bool:
-        """Whether all forms that the template uses are whole words."""
-        return all(self.is_whole(word) for form in forms for word in _form(filler, form).split())
-
-    def _fill(self, name: str, fillers: dict[str, Filler], rng: random.Random) -> bool:
+    def _fill(self, name: str, fillers: dict[str, Word], rng: random.Random) -> bool:
         """Draw a filler that goes with those drawn before and that no other slot has."""
-        slot = self.design.slots[name]
-        for other in slot.depends_on:
+        depends_on = self.slots[name].depends_on
+        for other in depends_on:
             if other not in fillers and not self._fill(other, fillers, rng):
                 return False
-        others = tuple(fillers[other] for other in slot.depends_on)
         used = [filler for filler in fillers.values() if not isinstance(filler, str)]
-        options = [f for f in self._fitting(name, *others) if not any(f is filler for filler in used)]
+        options = [filler for filler in self._fitting(name, *map(fillers.get, depends_on)) if filler not in used]
         if not options:
             return False
         # random() is the one method whose values Python promises never to change.
         fillers[name] = options[int(rng.random() * len(options))]
         return True
 
-    def _find_fitting(self, name: str, *others: Filler) -> list[Filler]:
+    def _find_fitting(self, name: str, *others: Word) -> list[Word]:
         """The candidates of a slot that go with the fillers of the slots it depends on, in their order."""
-        slot, lexicon = self.design.slots[name], self.lexicon
+        slot, lexicon = self.slots[name], self.lexicon
         filler_of = dict(zip(slot.depends_on, others, strict=True))
-        groups = [
-            *(lexicon.objects_of(filler_of[verb]) for verb in slot.object_of),
-            *(lexicon.subjects_of(filler_of[verb]) for verb in slot.subject_of),
-            *(lexicon.select(filler_of[preposition].of) for preposition in slot.place_of),
-        ]
+        fitting = set(self.candidates[name])
+        for verb in slot.object_of:
+            fitting &= set(lexicon.select(filler_of[verb].objects))
+        for verb in slot.subject_of:
+            fitting &= set(lexicon.select(filler_of[verb].subjects))
+        for preposition in slot.place_of:
+            fitting &= set(lexicon.select(filler_of[preposition].of))
         if slot.adjective_of is not None:
-            groups.append(lexicon.adjectives_of(filler_of[slot.adjective_of]))
-        fitting = self.candidates[name]
-        for group in groups:
-            members = set(map(id, group))
-            fitting = [filler for filler in fitting if id(filler) in members]
-        return fitting
-
-    def _render(self, cell: str, fillers: Mapping[str, Filler], side: int) -> str:
-        text = _CONTRAST.sub(lambda match: match[1 + side], cell)
-        text = _SLOT.sub(lambda match: _form(fillers[match[1]], match[2]), text)
-        words = text.split()
-        for i, word in enumerate(words[:-1]):
-            if word == "a":
-                words[i] = indefinite_article(words[i + 1])
-        return " ".join(words)
-
-
-def _form(filler: Filler, form: str | None) -> str:
-    if isinstance(filler, str):
-        return filler
-    return getattr(filler, form or _PLAIN_FORM[type(filler)])
-
-
-def _check_balance(item: list[MinimalPair], template: Template) -> None:
-    """The law of the suite: over one item, good and bad sentences have the same words equally often."""
-    good = Counter(word for pair in item for word in pair.good.split())
-    bad = Counter(word for pair in item for word in pair.bad.split())
-    if good != bad or any(pair.good == pair.bad for pair in item):
-        raise DataError(
-            f"template '{template.cells[0]}' is not counterbalanced: '{item[0].good}' against '{item[0].bad}'",
-            remedy="let every word of a contrast be right in one cell and wrong in another",
-        )
+            fitting &= set(lexicon.adjectives_of(filler_of[slot.adjective_of]))
+        return [filler for filler in self.candidates[name] if filler in fitting]
 
 
 def _too_few(

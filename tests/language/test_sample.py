@@ -15,7 +15,6 @@ import pytest
 from babyssa.errors import ConfigError, OutputExistsError
 from babyssa.files import resource, resource_folder
 from babyssa.language.lexicon import load_lexicon
-from babyssa.language.registers import registers
 from babyssa.language.sample import generate_sample
 
 LEXICON = load_lexicon()
@@ -140,12 +139,6 @@ def test_utterances_grow_longer_with_age(rows):
         return sum(lengths) / len(lengths)
 
     assert mean_length(0, 600) + 0.1 < mean_length(600, 1200) < mean_length(1200, 2000) - 0.1
-
-
-def test_every_register_is_heard(tmp_path):
-    for register in registers().values():
-        assert register.templates
-        assert register.young >= 0 <= register.old
 
 
 def test_no_slot_or_choice_is_left_unfilled(rows):

@@ -17,7 +17,7 @@ from babyssa.language.lexicon import load_lexicon
 from babyssa.language.suite import fill, generate_paradigm, generate_suite, load_templates, whole_word_test
 
 LEXICON = load_lexicon()
-DESIGNS = load_templates().paradigms
+DESIGNS = load_templates(LEXICON).paradigms
 NAMES = list(DESIGNS)
 
 PHENOMENA = {
@@ -405,7 +405,7 @@ def design_of(tmp_path, slots, templates, **more):
     path = tmp_path / "templates.yaml"
     paradigm = {**PARADIGM, "slots": slots, "templates": templates, **more}
     path.write_text(yaml.safe_dump({"name": "s", "version": 1, "paradigms": [paradigm]}), encoding="utf-8")
-    return load_templates(path).paradigms["p-q"]
+    return load_templates(LEXICON, path).paradigms["p-q"]
 
 
 def test_a_template_that_is_not_counterbalanced_is_refused(tmp_path):
@@ -414,22 +414,43 @@ def test_a_template_that_is_not_counterbalanced_is_refused(tmp_path):
         fill(design, LEXICON, 1, 0)
 
 
+SLOT_FAULTS = {
+    "no field 'nouns'; did you mean 'noun'": {"nouns": ["toy"]},
+    "no noun 'toi'; did you mean 'toy'": {"noun": ["toi"]},
+    "no verb 'runn'; did you mean 'run'": {"verb": ["runn"]},
+    "no slot 'v'": {"noun": ["toy"], "object_of": "v"},
+    "exactly one": {"noun": ["toy"], "word": ["a"]},
+    "male, female or any": {"name": "neither"},
+    "slots of a suite are words": {"phrase": ["toy"]},
+    "field 'mass' is 'yes', not a bool": {"noun": ["toy"], "mass": "yes"},
+}
+TEMPLATE_FAULTS = {
+    "no slot 'm'; known: n": ["the {m} [is here|here is] ."],
+    "no form 'past'; known: plural": ["the {n.past} [is here|here is] ."],
+    "no contrast": ["the {n} is here ."],
+    "no cell 'x'": ["the <x> [is here|here is] ."],
+    "is not closed": ["the {n} [is here|here is ."],
+    "has 3 sides": ["the {n} [is here|here is|is] ."],
+    "make it a slot of words": ["the {n} (now|then) [is here|here is] ."],
+    "ends in a digit": ["the {n2} [is here|here is] ."],
+    "has 2 cells, the first has 1": ["the {n} [is here|here is] .", ["a [b|c]", "a [c|b]"]],
+}
+
+
 @pytest.mark.parametrize(
-    ("slots", "templates", "said"),
+    ("slot", "templates", "said"),
     [
-        ({"n": {"noun": ["toy"]}}, ["the {m} [is here|here is] ."], "no slot 'm'"),
-        ({"n": {"noun": ["toy"]}}, ["the {n.past} [is here|here is] ."], "no form 'past'"),
-        ({"n": {"noun": ["toy"]}}, ["the {n} is here ."], "no contrast"),
-        ({"n": {"noun": ["toy"]}}, ["the <x> [is here|here is] ."], "<x>"),
-        ({"n": {"nouns": ["toy"]}}, ["the {n} [is here|here is] ."], "no field 'nouns'"),
-        ({"n": {"noun": ["toy"], "word": ["a"]}}, ["the {n} [is here|here is] ."], "exactly one"),
-        ({"n": {"name": "neither"}}, ["{n} [is here|here is] ."], "male, female or any"),
-        ({"n": {"noun": ["toy"]}}, ["the {n} [is here|here is] .", ["a [b|c]", "a [c|b]"]], "cells"),
+        *((slot, ["the {n} [is here|here is] ."], said) for said, slot in SLOT_FAULTS.items()),
+        *(({"noun": ["toy"]}, templates, said) for said, templates in TEMPLATE_FAULTS.items()),
     ],
 )
-def test_a_broken_template_is_named(tmp_path, slots, templates, said):
-    with pytest.raises(DataError, match=re.escape(said)):
-        design_of(tmp_path, slots, templates)
+def test_a_broken_template_is_named_with_its_line(tmp_path, slot, templates, said):
+    with pytest.raises(DataError, match=re.escape(said)) as caught:
+        design_of(tmp_path, {"n": slot}, templates)
+    # The dump sorts its keys: what is broken stands below the key "slots" or "templates".
+    lines = caught.value.path.read_text(encoding="utf-8").splitlines()[: caught.value.line]
+    section = next(line.strip() for line in reversed(lines) if re.fullmatch(r"  \w+:", line))
+    assert section == ("slots:" if said in SLOT_FAULTS else "templates:")
 
 
 def test_an_unknown_paradigm_is_named_with_the_nearest_known():

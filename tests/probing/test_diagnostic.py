@@ -34,7 +34,10 @@ def examples():
 @pytest.fixture(scope="module")
 def whole_words(make):
     """Tokenizers that know nearly every noun whole, with and without special tokens around the sentence."""
-    text = [f"the {word} is" for word in load_lexicon().words()] * 2
+    lexicon = load_lexicon()
+    words = [noun.singular for noun in lexicon.nouns] + [noun.plural for noun in lexicon.nouns if noun.plural]
+    words += [word.word for word in (*lexicon.adjectives, *lexicon.prepositions)]
+    text = [f"the {word} is" for word in words] * 2
     return {frame: make.tokenizer(text=text, size=4000, frame=frame) for frame in (True, False)}
 
 

@@ -1,0 +1,349 @@
+"""What may fill the slots of templates: definitions read from YAML, and the words of the lexicon that fit them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from babyssa.errors import DataError, nearest
+from babyssa.files import YamlMapping, read_yaml
+from babyssa.language.lexicon import (
+    Adjective,
+    Lexicon,
+    Name,
+    Noun,
+    Preposition,
+    Pronoun,
+    Verb,
+    indefinite_article,
+)
+from babyssa.language.templates import Slot, Template, parse
+
+Word = Noun | Name | Verb | Adjective | Preposition | Pronoun | str
+Weights = tuple[str, ...] | Mapping[str, float | list[float]]
+
+# The fields that say what fills a slot, each with the forms that a template can ask for.
+_WORD_FORMS = {
+    "noun": ("plural",),
+    "name": (),
+    "pronoun": ("object", "possessive", "reflexive", "subject"),
+    "verb": ("third", "past", "participle", "progressive"),
+    "preposition": (),
+    "word": (),
+    "adjective_of": (),
+}
+
+# The fields that list words of the lexicon, with their part of speech.
+_WORDS_OF = {
+    **{"noun": "noun", "pronoun": "pronoun", "preposition": "preposition", "among": "adjective"},
+    **{"verb": "verb", "but_not": "verb", "not_asked": "verb"},
+    **{"phrase": "noun or 'any'", "action": "verb or 'any'"},
+}
+
+# The form that a word has where the template names none.
+_PLAIN_FORM = {
+    Noun: "singular",
+    Name: "name",
+    Verb: "base",
+    Adjective: "word",
+    Preposition: "word",
+    Pronoun: "subject",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class SlotDefinition:
+    """What may fill a slot. Exactly one of the first ten attributes says of which sort it is.
+
+    The suite has words in its slots (the first seven), drawn uniformly. The sample has mostly phrases, which have
+    determiners, adjectives, objects and so on, drawn by frequency. A mapping in place of a list gives weights;
+    a weight of two numbers is that at the youngest and that at the oldest age.
+
+    Attributes
+    ----------
+    noun : tuple of str
+        Kinds and single nouns of the lexicon.
+    name : str
+        ``male``, ``female`` or ``any``.
+    pronoun : tuple or mapping of str
+        Pronouns, by their subject form.
+    verb, preposition : tuple of str
+        The words, by their base form and only form.
+    word : tuple of str
+        Words or phrases that stand as they are.
+    adjective_of : str
+        The noun slot that the adjective describes.
+    phrase : tuple of str
+        A noun phrase with a noun of these kinds; ``any`` is all kinds.
+    action : tuple of str
+        A verb phrase with one of these verbs; ``any`` is all verbs.
+    either : tuple or mapping of str
+        Other slots, one of which is drawn.
+    object_of, subject_of, place_of : tuple of str
+        Slots of verbs (of the preposition) that the noun must go with.
+    among : tuple of str
+        Only these adjectives.
+    gender : str
+        Only nouns of this gender.
+    mass, relational : bool
+        Mass nouns too; relational nouns ("brother") too. A phrase has both.
+    initial : str
+        ``consonant``: only nouns that take "a".
+    number : str, or tuple or mapping of str
+        ``singular`` or ``plural``. A phrase without it is plural at times.
+    determiner : str
+        The form that the phrase has where the template names none.
+    modified : bool
+        The phrase has a prepositional phrase or a relative clause behind its noun.
+    subject : bool
+        A verb phrase agrees with this slot, if it is the first such slot with its digit.
+    but_not, not_asked : tuple of str
+        Not these verbs; not these either where the child is told to do it.
+    frame : tuple of str
+        Only verbs with these frames.
+    state, clause : bool
+        Only verbs that have this property (that do not have it).
+    complement : str
+        What follows the verb: all that it takes (by default), ``reflexive`` or ``none``.
+    """
+
+    noun: tuple[str, ...] = ()
+    name: str | None = None
+    pronoun: Weights = ()
+    verb: tuple[str, ...] = ()
+    preposition: tuple[str, ...] = ()
+    word: tuple[str, ...] = ()
+    adjective_of: str | None = None
+    phrase: tuple[str, ...] = ()
+    action: tuple[str, ...] = ()
+    either: Weights = ()
+    object_of: tuple[str, ...] = ()
+    subject_of: tuple[str, ...] = ()
+    place_of: tuple[str, ...] = ()
+    among: tuple[str, ...] = ()
+    gender: str | None = None
+    mass: bool = False
+    relational: bool = False
+    initial: str | None = None
+    number: Weights = ()
+    determiner: str | None = None
+    modified: bool = False
+    subject: bool = False
+    but_not: tuple[str, ...] = ()
+    not_asked: tuple[str, ...] = ()
+    frame: tuple[str, ...] = ()
+    state: bool | None = None
+    clause: bool | None = None
+    complement: str | None = None
+
+    def __post_init__(self):
+        sorts = (*_WORD_FORMS, "phrase", "action", "either")
+        found = [sort for sort in sorts if getattr(self, sort)]
+        if len(found) != 1:
+            given = " and ".join(found) or "none"
+            raise ValueError(f"a slot needs exactly one of {', '.join(sorts)}, not {given}")
+        if self.name not in (None, "male", "female", "any"):
+            raise ValueError(f"a name slot is male, female or any, not '{self.name}'")
+
+    @property
+    def sort(self) -> str:
+        """The name of the attribute that says what fills the slot."""
+        return next(sort for sort in (*_WORD_FORMS, "phrase", "action", "either") if getattr(self, sort))
+
+    @property
+    def is_phrase(self) -> bool:
+        """Whether it is filled with phrases, not with words."""
+        return self.sort not in _WORD_FORMS
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """The forms of a word that a template can ask for, beside the plain one."""
+        return _WORD_FORMS.get(self.sort, ())
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """The slots that must be filled before this one."""
+        described = () if self.adjective_of is None else (self.adjective_of,)
+        return described + self.object_of + self.subject_of + self.place_of
+
+
+def candidates(slot: SlotDefinition, lexicon: Lexicon) -> tuple[Word, ...]:
+    """The words that may fill a slot of words, and the verbs of one of verb phrases."""
+    if slot.noun:
+        properties: dict[str, Any] = {} if slot.gender is None else {"gender": slot.gender}
+        if not slot.relational:
+            properties["relational"] = False
+        nouns = lexicon.select(slot.noun, **properties)
+        if slot.initial == "consonant":
+            nouns = tuple(noun for noun in nouns if indefinite_article(noun.singular) == "a")
+        return nouns if slot.mass else tuple(noun for noun in nouns if noun.countable)
+    if slot.name:
+        return lexicon.names_of(None if slot.name == "any" else slot.name)
+    if slot.action:
+        return tuple(
+            verb
+            for verb in lexicon.verbs
+            if (verb.base in slot.action or slot.action == ("any",))
+            and verb.base not in slot.but_not
+            and (not slot.frame or verb.frame in slot.frame)
+            and slot.state in (None, verb.state)
+            and slot.clause in (None, verb.clause)
+        )
+    if slot.verb:
+        return tuple(map(lexicon.verb, slot.verb))
+    if slot.pronoun:
+        return tuple(map(lexicon.pronoun, slot.pronoun))
+    if slot.preposition:
+        return tuple(p for p in lexicon.prepositions if p.word in slot.preposition)
+    if slot.adjective_of:
+        return tuple(a for a in lexicon.adjectives if not slot.among or a.word in slot.among)
+    return slot.word
+
+
+def form(word: Word, name: str | None) -> str:
+    """A form of a word by its name; without one, the plain form."""
+    return word if isinstance(word, str) else getattr(word, name or _PLAIN_FORM[type(word)])
+
+
+class TemplateFile:
+    """A YAML file of slots and templates being read, and errors that say where in it.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    lexicon : Lexicon
+        The words that slots may name.
+
+    Raises
+    ------
+    DataError
+        If it is not a YAML mapping.
+    """
+
+    def __init__(self, path: str | Path, lexicon: Lexicon):
+        self.path = Path(path)
+        self._file: YamlMapping = read_yaml(self.path)
+        verbs = [verb.base for verb in lexicon.verbs]
+        nouns = [*lexicon.kinds, *(noun.singular for noun in lexicon.nouns)]
+        self._known = {
+            "verb": verbs,
+            "noun": nouns,
+            "verb or 'any'": ["any", *verbs],
+            "noun or 'any'": ["any", *nouns],
+            "pronoun": [pronoun.subject for pronoun in lexicon.pronouns],
+            "preposition": [preposition.word for preposition in lexicon.prepositions],
+            "adjective": [adjective.word for adjective in lexicon.adjectives],
+        }
+
+    def error(self, what: str, *place: str | int, remedy: str | None = None) -> DataError:
+        return DataError(what, path=self.path, line=self._file.line(*place), remedy=remedy)
+
+    def get(self, *place: str | int, default: Any = None) -> Any:
+        """The value at a place; DataError if it is missing and there is no default."""
+        value: Any = self._file.values
+        for i, key in enumerate(place):
+            known = range(len(value)) if isinstance(value, list) else value if isinstance(value, dict) else ()
+            if key not in known:
+                if default is None:
+                    raise self.error(f"field '{key}' is missing", *place[:i])
+                return default
+            value = value[key]
+        return value
+
+    def number(self, *place: str | int) -> float:
+        value = self.get(*place)
+        if type(value) not in (int, float) or not value >= 0:
+            raise self.error(f"field '{place[-1]}' is {value!r}, not a number", *place)
+        return value
+
+    def items(self, *place: str | int) -> range:
+        """The positions of a list that must not be empty."""
+        value = self.get(*place)
+        if not isinstance(value, list) or not value:
+            raise self.error(f"field '{place[-1]}' is not a list, or empty", *place)
+        return range(len(value))
+
+    def template(self, text: Any, *place: str | int) -> Template:
+        if not isinstance(text, str):
+            raise self.error(f"{text!r} is not text", *place, remedy="put it in quotes")
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise self.error(str(error), *place) from None
+
+    def pieces(self, *place: str | int) -> dict[str, Template]:
+        """The pieces of template in a mapping."""
+        texts = self.get(*place, default={})
+        return {name: self.template(text, *place, name) for name, text in texts.items()}
+
+    def slots(
+        self, *place: str | int, common: Mapping[str, SlotDefinition] | None = None
+    ) -> dict[str, SlotDefinition]:
+        """The slot definitions of a mapping, after the `common` ones; all that they refer to must be there."""
+        slots = dict(common or {})
+        own = self.get(*place, default={})
+        for name, raw in own.items():
+            slots[name] = self._definition(raw, *place, name)
+            if slots[name].phrase:
+                slots[f"sg_{name}"] = replace(slots[name], number=("singular",))
+                slots[f"pl_{name}"] = replace(slots[name], number=("plural",))
+        for name in own:
+            for other in (*slots[name].depends_on, *slots[name].either):
+                self.check_name("slot", other, slots, *place, name)
+        return slots
+
+    def _definition(self, raw: Any, *place: str | int) -> SlotDefinition:
+        types = {field.name: field.type for field in fields(SlotDefinition)}
+        if not isinstance(raw, dict):
+            raise self.error(f"slot '{place[-1]}' is not a mapping of fields", *place)
+        values: dict[str, Any] = {}
+        for key, value in raw.items():
+            if key not in types:
+                raise self.error(f"a slot has no field '{key}'", *place, key, remedy=nearest(str(key), types))
+            values[key] = value
+            if types[key] == "Weights" and isinstance(value, dict):
+                for weight in value.values():
+                    self._check_weight(weight, *place, key)
+            elif types[key] == "Weights" or types[key].startswith("tuple"):
+                # One word stands for a list of one.
+                words = [value] if isinstance(value, str) else value
+                values[key] = tuple(self.check_words("", words, *place, key))
+            elif type(value) is not (bool if types[key].startswith("bool") else str):
+                raise self.error(f"field '{key}' is {value!r}, not a {types[key].partition(' ')[0]}", *place, key)
+            if key in _WORDS_OF:
+                self.check_words(_WORDS_OF[key], values[key], *place, key)
+        try:
+            return SlotDefinition(**values)
+        except ValueError as error:
+            raise self.error(str(error), *place) from None
+
+    def _check_weight(self, weight: Any, *place: str | int) -> None:
+        ages = weight if isinstance(weight, list) and len(weight) == 2 else [weight]
+        if not all(type(age) in (int, float) and age >= 0 for age in ages):
+            what = f"weight {weight!r} in '{place[-1]}' is not a number"
+            raise self.error(what, *place, remedy="or write two, [young, old]")
+
+    def check_words(self, sort: str, words: Any, *place: str | int) -> Iterable[str]:
+        """Raise DataError unless `words` are a list of words, of the lexicon if it has words of that sort."""
+        if isinstance(words, str) or not isinstance(words, Iterable) or not all(isinstance(w, str) for w in words):
+            raise self.error(f"field '{place[-1]}' is not a list of words", *place)
+        for word in words:
+            self.check_name(sort, word, self._known.get(sort, words), *place)
+        return words
+
+    def check_name(self, what: str, name: str, known: Iterable[str], *place: str | int) -> None:
+        """Raise DataError with the nearest known name if `name` is not among the known ones."""
+        if name not in known:
+            raise self.error(f"no {what} '{name}'", *place, remedy=nearest(name, known))
+
+    def check_slot(
+        self, slot: Slot, slots: Mapping[str, SlotDefinition], forms: Iterable[str], *place: str | int
+    ) -> None:
+        """Raise DataError unless the slot is defined and the form that is asked for is among `forms`."""
+        self.check_name("slot", slot.name, slots, *place)
+        if slot.form is not None and slot.form not in forms:
+            known = nearest(slot.form, forms)
+            raise self.error(f"slot '{slot.name}' has no form '{slot.form}'", *place, remedy=known)

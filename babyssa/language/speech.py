@@ -1,0 +1,276 @@
+"""How one speaks to children: the templates of ``data/registers.yaml`` and the habits of ``data/usage.yaml``."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from babyssa.files import resource
+from babyssa.language.lexicon import Lexicon, Noun, Verb
+from babyssa.language.slots import SlotDefinition, TemplateFile, candidates
+from babyssa.language.templates import Choice, Piece, Slot, Template, parts_of
+
+# Slots that are not defined in the file: the grammar builds them.
+BUILT_IN = ("child", "boy", "friend", "where")
+
+END_MARKS = (".", "?", "!", "+")
+
+# The forms of a noun phrase beside its determiners and what agrees with it, and those of a verb phrase.
+PHRASE_FORMS = ("the", "bare", "head", "adj", "attr", "pronoun", "object", "possessive", "reflexive")
+ACTION_FORMS = ("present", "past", "participle", "progressive")
+
+# The determiners and pieces that the grammar asks for by name.
+_DETERMINERS = ("any_determiner", "a", "definite", "unowned", "relational", "place")
+_PIECES = (
+    *("number", "goal", "here", "mood", "gender", "size", "after_object", "after_verb", "thing_pronoun"),
+    *("mass_pronoun", "other_than_1", "other_than_2", "other_than_3", "joining", "one_word", "telegraphic"),
+)
+_VERB_CLASSES = ("posture", "goalless", "addressing", "dative", "full_object")
+
+
+@dataclass(frozen=True)
+class Register:
+    """What is said on one kind of occasion: weights at the youngest and at the oldest age, and templates."""
+
+    name: str
+    young: float
+    old: float
+    templates: Choice
+    joined: bool
+    plain: bool
+
+
+@dataclass(frozen=True)
+class Registers:
+    """The content of ``registers.yaml``; determiners by name and then by number (plural, mass)."""
+
+    slots: Mapping[str, SlotDefinition]
+    agreement: Mapping[str, tuple[str, str, str]]
+    determiners: Mapping[str, Mapping[str, Template]]
+    pieces: Mapping[str, Template]
+    registers: Mapping[str, Register]
+
+
+def load_registers(lexicon: Lexicon, path: str | Path | None = None) -> Registers:
+    """Read and check the registers, by default the packaged ``data/registers.yaml``.
+
+    Raises
+    ------
+    DataError
+        If a template is malformed or names a slot, form, piece or word that does not exist. Names the line, and
+        the nearest name that does.
+    """
+    file = TemplateFile(resource("data", "registers.yaml") if path is None else path, lexicon)
+    slots = file.slots("slots")
+    agreement = {name: _agreeing(file, "agreement", name) for name in file.get("agreement")}
+    determiners = {name: _determiner(file, "determiners", name) for name in file.get("determiners")}
+    pieces = file.pieces("pieces")
+    for section, known, needed in (
+        ("determiners", determiners, _DETERMINERS),
+        ("pieces", pieces, _PIECES),
+    ):
+        for name in needed:
+            file.check_name(section.removesuffix("s"), name, known, section)
+    forms = {"phrase": (*PHRASE_FORMS, *agreement, *determiners), "action": ACTION_FORMS}
+    forms |= dict.fromkeys(("name", "pronoun", "either"), forms["phrase"])
+
+    def check(template: Template, *place: str | int) -> Template:
+        for part in parts_of(template):
+            if isinstance(part, Piece):
+                file.check_name("piece", part.name, {**pieces, **determiners}, *place)
+            elif isinstance(part, Slot) and part.name not in BUILT_IN:
+                sort = slots[part.name].sort if part.name in slots else ""
+                file.check_slot(part, slots, forms.get(sort, ()), *place)
+        return template
+
+    for section, templates in (("pieces", pieces), ("determiners", determiners)):
+        for name, template in templates.items():
+            for each in [template] if section == "pieces" else template.values():
+                check(each, section, name)
+    for name, slot in slots.items():
+        if slot.determiner is not None:
+            file.check_name("determiner", slot.determiner, determiners, "slots", name)
+    registers = {}
+    for name in file.get("registers"):
+        place = ("registers", name, "templates")
+        weights, templates = [], []
+        for i in file.items(*place):
+            found = re.fullmatch(r"(\d+(?:\.\d+)?) (.+)", str(file.get(*place, i)))
+            if found is None or not _ends_in_mark(file.template(found[2], *place, i)):
+                what = f"'{file.get(*place, i)}' is not a weight and a template with an end mark"
+                raise file.error(what, *place, i, remedy="write '2 where is {noun.the} ?'")
+            weights.append(float(found[1]))
+            templates.append(check(file.template(found[2], *place, i), *place, i))
+        registers[name] = Register(
+            name,
+            file.number("registers", name, "young"),
+            file.number("registers", name, "old"),
+            Choice(tuple(templates), tuple(accumulate(weights))),
+            file.get("registers", name, "joined", default=False),
+            file.get("registers", name, "plain", default=False),
+        )
+    return Registers(slots, agreement, determiners, pieces, registers)
+
+
+def _ends_in_mark(template: Template) -> bool:
+    """Whether every utterance of a template ends in an end mark, whatever is chosen."""
+    earlier = [text.strip() for part in template if isinstance(part, str) for text in part.split("/")[:-1]]
+    last = template[-1] if template else ""
+    if isinstance(last, Choice):
+        ended = all(map(_ends_in_mark, last.options))
+    else:
+        ended = isinstance(last, str) and last.rstrip().endswith(END_MARKS)
+    return ended and all(text.endswith(END_MARKS) for text in earlier if text)
+
+
+def _agreeing(file: TemplateFile, *place: str) -> tuple[str, str, str]:
+    """Forms for a third person singular, for any other, and for "I" (by default as for any other)."""
+    forms = [file.get(*place, i) for i in file.items(*place)]
+    if len(forms) not in (2, 3) or not all(isinstance(form, str) for form in forms):
+        raise file.error(f"'{place[-1]}' needs two or three forms", *place, remedy="write [is, are, am]")
+    return (*forms, forms[1])[:3]
+
+
+def _determiner(file: TemplateFile, *place: str) -> dict[str, Template]:
+    """Templates for a singular, a plural and a mass noun; one alone is that for all three."""
+    given = file.get(*place)
+    texts = given if isinstance(given, list) else [given] * 3
+    if len(texts) != 3:
+        raise file.error(f"'{place[-1]}' needs one determiner or three", *place, remedy="singular, plural, mass")
+    return dict(zip(("singular", "plural", "mass"), (file.template(text, *place) for text in texts), strict=True))
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """What is contracted, into what, and how often."""
+
+    pattern: re.Pattern
+    short: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Habits:
+    """The content of ``usage.yaml``; see there."""
+
+    frequent_verbs: frozenset[str]
+    frequent_adjectives: frozenset[str]
+    frequent_prepositions: Mapping[str, float]
+    owned: frozenset[str]
+    verbs: Mapping[str, frozenset[str]]
+    openings: Mapping[str, float]
+    statement_openings: frozenset[str]
+    contractions: tuple[Contraction, ...]
+    rare_nouns: tuple[Noun, ...]
+
+
+def load_habits(lexicon: Lexicon, path: str | Path | None = None) -> Habits:
+    """Read and check how words are used, by default the packaged ``data/usage.yaml``.
+
+    Raises
+    ------
+    DataError
+        If a field is missing or a word is not in the lexicon. Names the line, and the nearest word that is.
+    """
+    file = TemplateFile(resource("data", "usage.yaml") if path is None else path, lexicon)
+
+    def words(sort: str, *place: str) -> frozenset[str]:
+        file.check_words(sort, file.get(*place), *place)
+        return frozenset(file.get(*place))
+
+    for kind in file.get("rare_nouns"):
+        file.check_name("kind", kind, lexicon.kinds, "rare_nouns", kind)
+    return Habits(
+        frequent_verbs=words("verb", "frequent_verbs"),
+        frequent_adjectives=words("adjective", "frequent_adjectives"),
+        frequent_prepositions={
+            word: file.number("frequent_prepositions", word)
+            for word in words("preposition", "frequent_prepositions")
+        },
+        owned=words("noun", "owned"),
+        verbs={name: words("verb", "verbs", name) for name in _VERB_CLASSES},
+        openings={word: file.number("openings", word) for word in file.get("openings")},
+        statement_openings=frozenset(file.get("statement_openings")),
+        contractions=tuple(_contraction(file, i) for i in file.items("contractions")),
+        rare_nouns=tuple(_rare_nouns(file.get("rare_nouns"), {noun.singular for noun in lexicon.nouns})),
+    )
+
+
+def _contraction(file: TemplateFile, i: int) -> Contraction:
+    try:
+        pattern, short, share = file.get("contractions", i)
+        return Contraction(re.compile(pattern), short, float(share))
+    except (TypeError, ValueError, re.error) as error:
+        what = f"contractions[{i + 1}] is not [pattern, short form, share]: {error}"
+        raise file.error(what, "contractions", i) from None
+
+
+def _rare_nouns(kinds: Mapping[str, Iterable[Any]], known: set[str]) -> Iterator[Noun]:
+    """The nouns that the lexicon lacks, with the plural that the file gives, or else a regular one."""
+    for kind, entries in kinds.items():
+        for entry in entries:
+            ((singular, plural),) = entry.items() if isinstance(entry, dict) else [(entry, None)]
+            if singular not in known:
+                yield Noun(singular, kind, plural or _regular_plural(singular))
+
+
+def _regular_plural(noun: str) -> str:
+    if re.search(r"[^aeiou]y$", noun):
+        return f"{noun[:-1]}ies"
+    return noun + ("es" if re.search(r"(s|x|z|ch|sh)$", noun) else "s")
+
+
+class Usage:
+    """The lexicon with the rare nouns, and a weight for each word.
+
+    Weights fall with the rank within a kind of noun and within the verbs, as in Zipf's law with an offset
+    (Mandelbrot 1953) that keeps the lexicon's last words learnable. Ranks are drawn from `rng`.
+    """
+
+    def __init__(self, common: Lexicon, habits: Habits, rng: random.Random):
+        self.common = common
+        self.habits = habits
+        self.lexicon = replace(common, nouns=(*common.nouns, *habits.rare_nouns))
+        self.weight: dict[Any, float] = {}
+        self._found: dict[tuple, tuple] = {}
+        for noun in habits.rare_nouns:
+            self.weight[noun] = 0.0012 * min(rng.paretovariate(0.8), 15)
+        for kind in common.kinds:
+            nouns = common.select((kind,))
+            for rank, noun in enumerate(rng.sample(nouns, len(nouns))):
+                self.weight[noun] = 1 / (rank + 20)
+        verbs = rng.sample(common.verbs, len(common.verbs))
+        verbs.sort(key=lambda verb: verb.base not in habits.frequent_verbs)
+        self.weight |= {verb: 1 / (rank + 50) for rank, verb in enumerate(verbs)}
+        for adjective in common.adjectives:
+            self.weight[adjective] = 5.0 if adjective.word in habits.frequent_adjectives else rng.uniform(1, 3)
+        self.weight |= {p: habits.frequent_prepositions.get(p.word, 1.4) for p in common.prepositions}
+
+    def candidates(self, slot: SlotDefinition) -> tuple[Any, ...]:
+        """The words that may fill a slot; one object each."""
+        return self._remembered((slot,), lambda: candidates(slot, self.lexicon))
+
+    def _remembered(self, key: tuple, find: Callable[[], tuple]) -> tuple:
+        if key not in self._found:
+            self._found[key] = find()
+        return self._found[key]
+
+    def verbs(self, slot: SlotDefinition, subject_kinds: frozenset[str], asked: bool) -> tuple[Verb, ...]:
+        """The verbs of a slot that a subject of one of the kinds can do, or that the child is told to do."""
+        return self._remembered(
+            (slot, subject_kinds, asked),
+            lambda: tuple(
+                verb
+                for verb in self.candidates(slot)
+                if subject_kinds & set(verb.subjects) and not (asked and verb.base in slot.not_asked)
+            ),
+        )
+
+    def ownable(self, noun: Noun) -> bool:
+        """Whether one says "your" before it."""
+        return noun.kind not in ("person", "animal", "place") or noun.singular in self.habits.owned
