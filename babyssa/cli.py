@@ -1,61 +1,63 @@
-"""The ``babyssa`` command: finds the subcommand, builds its options from its signature, prints its errors.
+"""The ``babyssa`` command: finds the verb, builds its options from its signature, shows its result or its error.
 
-Each subcommand is one typed function in :mod:`babyssa.commands`. Its signature is its command line:
-positional parameters become arguments, ``*names`` a list of arguments, keyword-only parameters options, and
-a keyword-only dataclass is spread out into ``--key.sub value`` options with a ``--config FILE`` beside
-them. Its docstring is its help. Those modules import nothing heavy, so ``--help`` is fast.
+Each verb is one function in :mod:`babyssa.commands`, the same one that Python calls. Its signature is its command
+line and its docstring is its help; cyclopts does the rest. Two things are the shell's alone: a settings class
+is spread out into ``--key.sub VALUE`` options with a ``--config FILE`` beside them, and some results can be
+printed as JSON. Those modules import nothing heavy, so ``--help`` is fast.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import importlib
 import inspect
+import json
 import os
 import re
 import sys
+import textwrap
 import traceback
 import typing
 from collections.abc import Callable
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Annotated, NamedTuple
 
 from babyssa.errors import BabySSAError, ConfigError, Stopped, describe, nearest
-from babyssa.processes import first_to_fail
+from babyssa.processes import first_to_fail, is_main
 
 
-class Command(NamedTuple):
-    """Where a subcommand's function is, and the line that the overview gives it."""
+class Verb(NamedTuple):
+    """Where a verb's function is, and the line that the overview gives it."""
 
     module: str
     function: str
     summary: str
 
 
-COMMANDS = {
-    "demo": Command("babyssa.commands.demo", "demo", "train and probe four variants on the sample corpus"),
-    "sample": Command("babyssa.commands.data", "sample", "generate the sample corpus of child-directed speech"),
-    "prepare": Command("babyssa.commands.data", "prepare", "read, clean and order a corpus"),
-    "tokenizer": Command("babyssa.commands.data", "tokenizer", "train the byte-level BPE tokenizer"),
-    "train encoder": Command("babyssa.commands.train", "encoder", "train one masked language model"),
-    "train decoder": Command("babyssa.commands.train", "decoder", "train one causal language model"),
-    "train synthetic": Command("babyssa.commands.train", "synthetic", "train one model on an in-context task"),
-    "shift": Command("babyssa.commands.shift", "shift", "test in-context models under shift"),
-    "suite": Command("babyssa.commands.suite", "suite", "generate the minimal-pair suite"),
-    "probe": Command("babyssa.commands.probe", "probe", "score a suite of minimal pairs with a model"),
-    "score": Command("babyssa.commands.probe", "score", "score sentences, token by token"),
-    "perplexity": Command("babyssa.commands.decoder", "perplexity", "measure the perplexity of a text"),
-    "generate": Command("babyssa.commands.decoder", "generate", "let a causal model write text"),
-    "evaluate": Command("babyssa.commands.decoder", "evaluate", "run tasks of lm-evaluation-harness"),
-    "diagnose": Command("babyssa.commands.probe", "diagnose", "classify grammatical features from hidden states"),
-    "saturation": Command(
-        "babyssa.commands.attention", "saturation", "measure how scoring functions saturate, against theory"
-    ),
-    "attention": Command("babyssa.commands.attention", "attention", "show where each head looks in a text"),
-    "compare": Command("babyssa.commands.compare", "compare", "compare variants over seeds from probe results"),
-    "sweep": Command("babyssa.commands.train", "sweep", "train and probe variants x seeds, then compare"),
+VERBS = {
+    "demo": Verb("experiments", "demo", "train and probe four variants on the sample corpus"),
+    "sample": Verb("corpus", "generate_sample", "generate the sample corpus of child-directed speech"),
+    "prepare": Verb("corpus", "prepare", "read, clean and order a corpus"),
+    "tokenizer": Verb("corpus", "train_tokenizer", "train the byte-level BPE tokenizer"),
+    "train encoder": Verb("training", "train_encoder", "train one masked language model"),
+    "train decoder": Verb("training", "train_decoder", "train one causal language model"),
+    "train synthetic": Verb("training", "train_synthetic", "train one model on an in-context task"),
+    "shift": Verb("experiments", "shift", "test in-context models under shift"),
+    "suite": Verb("corpus", "generate_suite", "generate the minimal-pair suite"),
+    "probe": Verb("probing", "probe", "score a suite of minimal pairs with a model"),
+    "score": Verb("models", "score", "score sentences, token by token"),
+    "perplexity": Verb("models", "perplexity", "measure the perplexity of a text"),
+    "generate": Verb("models", "generate", "let a causal model write text"),
+    "evaluate": Verb("models", "evaluate", "run tasks of lm-evaluation-harness"),
+    "diagnose": Verb("probing", "diagnose", "classify grammatical features from hidden states"),
+    "saturation": Verb("probing", "saturation", "measure how scoring functions saturate, against theory"),
+    "attention": Verb("probing", "attention_maps", "show where each head looks in a text"),
+    "compare": Verb("experiments", "compare", "compare variants over seeds from probe results"),
+    "sweep": Verb("experiments", "sweep", "train and probe variants x seeds, then compare"),
 }
+WITH_JSON = ("score", "perplexity", "attention")
+COMPLETION = "--install-completion"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -83,13 +85,13 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _complain(line: str, details: str = "") -> None:
-    """Say why the command ends; of several processes, the first that fails does."""
+    """Say why the command ends; of several processes, only the first to fail does."""
     if first_to_fail():
         print(f"{details}babyssa: {line}", file=sys.stderr)
 
 
 def run(argv: list[str]) -> int:
-    """Find the subcommand in `argv`, parse the rest by its signature, and call it."""
+    """Find the verb in `argv`, and run it or print help."""
     if not argv or argv[0] in ("-h", "--help"):
         print(overview())
         return 0 if argv else 2
@@ -98,232 +100,154 @@ def run(argv: list[str]) -> int:
 
         print(f"babyssa {__version__}")
         return 0
-    for words in (2, 1):
-        name = " ".join(argv[:words])
-        if name in COMMANDS:
-            return invoke(name, argv[words:])
-    family = {name for name in COMMANDS if name.startswith(f"{argv[0]} ")}
+    if argv[0] == COMPLETION:
+        print(f"wrote {install_completion()}; it works in shells started from now on")
+        return 0
+    name = next((name for words in (2, 1) if (name := " ".join(argv[:words])) in VERBS), None)
+    if name is not None:
+        return invoke(name, argv[len(name.split()) :])
+    family = {name for name in VERBS if name.startswith(f"{argv[0]} ")}
     if family and argv[1:2] and argv[1] in ("-h", "--help"):
         print(overview(family))
         return 0
     name = " ".join(argv[:2]) if family else argv[0]
-    raise ConfigError(f"unknown command '{name}'", remedy=nearest(name, family or COMMANDS))
+    raise ConfigError(f"unknown command '{name}'", remedy=nearest(name, family or VERBS))
 
 
 def overview(only: set[str] | None = None) -> str:
-    """The help of ``babyssa`` itself."""
-    width = max(map(len, COMMANDS)) + 2
-    rows = [f"  {name:<{width}}{c.summary}" for name, c in COMMANDS.items() if only is None or name in only]
+    """The help of ``babyssa`` itself, which needs no parser."""
+    width = max(map(len, VERBS)) + 2
+    rows = [f"  {name:<{width}}{v.summary}" for name, v in VERBS.items() if only is None or name in only]
     return "\n".join(
         [
             "usage: babyssa COMMAND [options]",
             "",
-            "Train BabyBERTa-style language models with Softmax or Scaled Signed Averaging attention,",
-            "and probe the grammar they learned.",
+            "Train BabyBERTa-style language models with Softmax or Scaled Signed Averaging",
+            "attention, and probe the grammar they learned.",
             "",
             "commands:",
             *rows,
             "",
-            "babyssa COMMAND --help explains a command, with examples. --debug shows tracebacks.",
+            "babyssa COMMAND --help explains a command, with examples.",
+            "--debug shows tracebacks; --install-completion lets the shell complete options.",
             "Start with: babyssa demo",
         ]
     )
 
 
 def invoke(name: str, argv: list[str]) -> int:
-    """Parse `argv` by the signature of the command called `name`, and call it."""
-    import jsonargparse
-
+    """Run the verb called `name`, and show its result."""
+    options = argv[: argv.index("--")] if "--" in argv else argv
+    if "-h" in options or "--help" in options:
+        app = verb_app(name)
+        app.help_print([])
+        examples = inspect.cleandoc(find_function(name).__doc__).partition("Examples\n--------\n")[2]
+        print("examples:\n" + textwrap.indent(examples, "  "))
+        return 0
     if "" in argv:
         raise ConfigError(f"{name}: an argument is empty", remedy="is a variable of the shell not set?")
-    command = COMMANDS[name]
-    function = getattr(importlib.import_module(command.module), command.function)
-    parser, positional, settings = build_parser(name, function)
-    words, recipe = _with_recipes([_with_underscores(word) for word in argv], parser, settings)
-    try:
-        parsed = parser.parse_args(words)
-    except jsonargparse.ArgumentError as error:
-        raise _usage_error(error, parser, name, recipe, words) from None
-    values = parser.instantiate(parsed)
-    values.pop("config", None)
-    values.pop("__path__", None)
-    arguments = []
-    for parameter in positional:
-        value = values.pop(parameter.name)
-        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-            arguments.extend(value)
-        else:
-            arguments.append(value)
-    if settings is not None:
-        keyword, kind = settings
-        names = {field.name for field in dataclasses.fields(kind)}
-        own = {key: values.pop(key) for key in list(vars(values)) if key in names}
-        return function(*arguments, **{keyword: kind(**own)}, **values.as_dict()) or 0
-    return function(*arguments, **values.as_dict()) or 0
+    from babyssa import display
+    from babyssa.recipes import parse
+
+    app = verb_app(name)
+    result, as_json = parse(app, _normalize(argv, app.assemble_argument_collection()))
+    if as_json:
+        print(json.dumps(result.summary(), indent=2, ensure_ascii=False))
+    elif is_main():
+        display.show(result)
+    failure = getattr(result, "failure", None)
+    if failure is not None:
+        raise failure
+    return 0
 
 
-def build_parser(name: str, function: Callable):
-    """Build the parser of one command.
+def find_function(name: str) -> Callable:
+    """The function of a verb."""
+    verb = VERBS[name]
+    return getattr(importlib.import_module(f"babyssa.commands.{verb.module}"), verb.function)
 
-    Returns
-    -------
-    tuple
-        The parser, the positional parameters in order, and (parameter name, dataclass) of the settings
-        that are spread out into options, or None.
+
+def verb_app(name: str):
+    """The cyclopts App of one verb: its function, and what is the shell's alone.
+
+    A settings class becomes options with --config beside them, and a verb with JSON takes --json. The function
+    called returns the verb's result, and whether it is to be printed as JSON.
     """
-    import jsonargparse
+    from cyclopts import Parameter
 
-    summary, examples, documented = _read_docstring(function)
-    parser = jsonargparse.ArgumentParser(
-        prog=f"babyssa {name}",
-        description=summary,
-        epilog=examples,
-        exit_on_error=False,
-        formatter_class=_formatter(),
-    )
-    hints = typing.get_type_hints(function)
-    positional, settings = [], None
+    from babyssa.recipes import add_recipe, check_whole_numbers, make_app, with_typed_values
+
+    function = find_function(name)
+    annotations = {key: value for key, value in function.__annotations__.items() if key != "return"}
+    hints = typing.get_type_hints(SimpleNamespace(__annotations__=annotations), function.__globals__)
+    parameters, settings = [], None
     for parameter in inspect.signature(function).parameters.values():
-        hint = hints.get(parameter.name, str)
-        about = {"help": documented.get(parameter.name, "")}
-        default = list(parameter.default) if isinstance(parameter.default, tuple) else parameter.default
-        option = f"--{parameter.name}"
-        required = parameter.default is inspect.Parameter.empty
-        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
-            positional.append(parameter)
-            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-                about["nargs"] = "*"
-            parser.add_argument(parameter.name, type=hint, metavar=parameter.name.upper(), **about)
-        elif dataclasses.is_dataclass(hint):
-            settings = (parameter.name, hint)
-            about["help"] = "a packaged recipe's name, or a YAML file, with any of the options below"
-            parser.add_argument("--config", action="config", **about)
-            parser.add_class_arguments(hint)
-        elif hint is bool and parameter.default is False:
-            parser.add_argument(option, action="store_true", **about)
+        if dataclasses.is_dataclass(hints[parameter.name]):
+            settings = hints[parameter.name]
+            hints[parameter.name] = Annotated[settings, Parameter(name="*")]
+            parameter = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        parameters.append(parameter)
+    if settings is not None:
+        text = "a packaged recipe, or a YAML file with any of these options; the last one counts most"
+        hints["config"] = Annotated[list[str], Parameter(help=text, metavar="FILE", consume_multiple=False)]
+        parameters.insert(0, inspect.Parameter("config", inspect.Parameter.KEYWORD_ONLY, default=[]))
+    if name in WITH_JSON:
+        hints["json"] = Annotated[bool, Parameter(help="print JSON instead of a table")]
+        parameters.append(inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, default=False))
+
+    def call(*arguments, config=None, json=False, **options):
+        if settings is not None:
+            options = {key: with_typed_values(v) if type(v) is settings else v for key, v in options.items()}
+        return function(*arguments, **options), json
+
+    def complete(app, commands, arguments):
+        for token in reversed(arguments.get("--config").tokens) if settings is not None else ():
+            add_recipe(arguments, token.value, settings)
+        check_whole_numbers(arguments)
+
+    call.__doc__ = function.__doc__
+    call.__annotations__ = hints
+    call.__signature__ = inspect.Signature(sorted(parameters, key=lambda parameter: parameter.kind))
+    app = make_app(f"babyssa {name}", config=complete)
+    app.default(call)
+    return app
+
+
+def _normalize(argv: list[str], arguments) -> list[str]:
+    """Options with dashes, ``--flag true`` as ``--flag=true``, and the last of an option that takes one value."""
+    flags = {name for argument in arguments if argument.hint is bool for name in argument.names}
+    single = {name for argument in arguments if not argument.token_count()[1] for name in argument.names}
+    end = argv.index("--") if "--" in argv else len(argv)
+    words = []
+    for word in argv[:end]:
+        option = re.match(r"--[A-Za-z][\w.-]*", word)
+        if option:
+            word = "--" + option.group()[2:].replace("_", "-") + word[option.end() :]
+        if words and words[-1] in flags and word in ("true", "false"):
+            words[-1] += f"={word}"
         else:
-            if typing.get_origin(hint) is list:
-                (hint,) = typing.get_args(hint)
-                about["nargs"] = "+"
-            if required:
-                parser.add_argument(option, type=hint, required=True, **about)
-            else:
-                parser.add_argument(option, type=hint, default=default, **about)
-    return parser, positional, settings
+            words.append(word)
+    kept, given = [], set()
+    for word in reversed(words):
+        name, equals, _ = word.partition("=")
+        if name in given and name in single:
+            if not equals and name not in flags:
+                kept.pop()  # its value
+        else:
+            kept.append(word)
+            given.add(name)
+    return kept[::-1] + argv[end:]
 
 
-def _formatter():
-    """Help with its examples left as they are written."""
-    import argparse
+def install_completion() -> str:
+    """Let the shell complete verbs and their options; returns the file that this takes."""
+    from cyclopts import App
 
-    from jsonargparse import DefaultHelpFormatter
-
-    class Formatter(DefaultHelpFormatter, argparse.RawDescriptionHelpFormatter):
-        pass
-
-    return Formatter
-
-
-def _read_docstring(function: Callable) -> tuple[str, str, dict[str, str]]:
-    """Split a numpy-style docstring into description, examples (for the epilog) and parameter texts."""
-    import docstring_parser
-
-    text = inspect.cleandoc(function.__doc__ or "")
-    text, _, examples = text.partition("\nExamples\n--------\n")
-    parsed = docstring_parser.parse(text)
-    about = {p.arg_name.lstrip("*"): " ".join((p.description or "").split()) for p in parsed.params}
-    description = "\n\n".join(filter(None, [parsed.short_description, parsed.long_description]))
-    return description, f"examples:\n{_indent(examples)}" if examples else "", about
-
-
-def _indent(text: str) -> str:
-    return "\n".join(f"  {line}".rstrip() for line in inspect.cleandoc(text).splitlines())
-
-
-def _with_recipes(argv: list[str], parser, settings: tuple[str, type] | None) -> tuple[list[str], Recipe]:
-    """Replace what follows each ``--config`` by what jsonargparse takes, and read it for error messages."""
-    words = [part for word in argv for part in (word.split("=", 1) if word.startswith("--config=") else [word])]
-    recipe = Recipe()
-    if settings is None:
-        return words, recipe
-    from babyssa.commands.settings import find_recipe, recipes_for
-
-    for number in range(1, len(words)):
-        if words[number - 1] == "--config":
-            path = find_recipe(words[number], recipes_for(settings[1]))
-            words[number] = recipe.read(str(path), _known_options(parser))
-    return words, recipe
-
-
-def _with_underscores(word: str) -> str:
-    """``--min-words=3`` and ``--min_words=3`` are the same option."""
-    match = re.match(r"--[A-Za-z][\w.-]*", word)
-    return word if match is None else match.group().replace("-", "_").replace("__", "--", 1) + word[match.end() :]
-
-
-class Recipe:
-    """The YAML files given with ``--config``: the place of each dotted key in them."""
-
-    def __init__(self):
-        self.places: dict[str, tuple[str, int]] = {}
-
-    def read(self, path: str, known: set[str]) -> str:
-        """Read one file; returns it as jsonargparse takes it, without a run folder's provenance.
-
-        Raises
-        ------
-        ConfigError
-            If the file is not UTF-8 or not a YAML mapping, or has a key that `known` lacks.
-        """
-        groups = {key.rpartition(".")[0] for key in known if "." in key}
-        import json
-
-        from babyssa.files import read_yaml
-        from babyssa.models.run_config import PROVENANCE
-
-        found = read_yaml(path, ConfigError)
-        for name, line in found.lines.items():
-            parent = name.rpartition(".")[0]
-            if name.partition(".")[0] in PROVENANCE or parent in known - groups:
-                continue
-            if name not in known | groups:
-                raise ConfigError(f"unknown key '{name}'", path=path, line=line, remedy=nearest(name, known))
-            self.places[name] = (path, line)
-        for name in groups & found.lines.keys():
-            value = functools.reduce(lambda values, key: values[key], name.split("."), found.values)
-            if not isinstance(value, dict):
-                what = f"{name} is {value!r}, expected a mapping"
-                raise ConfigError(what, path=path, line=found.lines[name], remedy=nearest(name + ".", known))
-        return json.dumps({key: value for key, value in found.values.items() if key not in PROVENANCE})
-
-
-def _known_options(parser) -> set[str]:
-    own = ("help", "print_config", "print_shtab")
-    return {action.dest for action in parser._actions if action.dest not in own}
-
-
-def _usage_error(error: Exception, parser, name: str, recipe: Recipe, words: list[str]) -> ConfigError:
-    """Turn what argparse and jsonargparse say into one line with place and remedy."""
-    message = " ".join(str(error).split()).replace("typing.", "")
-    message = re.sub(r"<class '(?:[\w.]*\.)?(\w+)'>", r"\1", message)
-    unknown = re.search(r"unrecognized arguments: --([\w.]+)", message)
-    if unknown:
-        remedy = nearest(unknown.group(1), _known_options(parser))
-        return ConfigError(f"{name}: unknown option '{unknown.group(1)}'", remedy=remedy)
-    invalid = re.match(r'Parser key "([\w.]+)":', message)
-    place = recipe.places.get(invalid.group(1), (None, None)) if invalid else (None, None)
-    if invalid and any(re.match(rf"--{re.escape(invalid.group(1))}(=|$)", word) for word in words):
-        place = (None, None)
-    if invalid:
-        expected = re.findall(r"Expected an? ([\w.\[\]', -]+?)(?=\.? (?:-|Got|Given)|$)", message)
-        got = re.search(r"(?:Got|Given) value: (.*)$", message)
-        if expected and got:
-            kinds = " or ".join(dict.fromkeys(_readable(kind) for kind in expected))
-            message = f"{invalid.group(1)} is {got.group(1)!r}, expected {kinds}"
-    return ConfigError(f"{name}: {message}", path=place[0], line=place[1], remedy=f"see 'babyssa {name} --help'")
-
-
-def _readable(kind: str) -> str:
-    """A type as jsonargparse writes it, in words."""
-    choices = re.fullmatch(r"Literal\[(.*)\]", kind)
-    return " or ".join(re.findall(r"'([^']*)'", choices.group(1))) if choices else kind.replace("NoneType", "null")
+    apps = {"": App(name="babyssa")}
+    for name in VERBS:
+        family, _, last = name.rpartition(" ")
+        if family not in apps:
+            apps[family] = App(name=family)
+            apps[""].command(apps[family])
+        apps[family].command(verb_app(name), name=last)
+    return str(apps[""].install_completion())

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from babyssa.console import printable
+from babyssa.errors import printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -220,8 +220,13 @@ class Shown:
 
 
 def show(result: Any) -> None:
-    """Print a result to stdout: in a terminal as it likes to be shown, elsewhere without colours."""
-    _print(result)
+    """Print a result to stdout: in colours on a terminal; texts line by line."""
+    if isinstance(result, Shown):
+        _print(result)
+    elif isinstance(result, list):
+        print(*result, sep="\n")
+    elif hasattr(result, "to_markdown"):
+        print(result.to_markdown(), end="")
 
 
 def _print(result: Any, **options: Any) -> None:

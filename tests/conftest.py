@@ -10,6 +10,8 @@ import pytest
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("MPLBACKEND", "Agg")
+# Tables as wide as they like to be.
+os.environ["COLUMNS"] = "300"
 # Tests run beside each other (pytest -n); threads of one would wait for those of another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 

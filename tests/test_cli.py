@@ -1,42 +1,99 @@
-"""The front door: help, start-up, errors."""
+"""The front door: help, start-up, options, recipes, errors."""
 
+import dataclasses
+import importlib
+import inspect
+import re
 import subprocess
 import sys
+import typing
 
 import pytest
 
 import babyssa
-from babyssa.cli import COMMANDS, main
+from babyssa.cli import VERBS, find_function, main, verb_app
 from babyssa.errors import BabySSAError, ConfigError, describe, nearest
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_explains_itself_with_examples(name, run_babyssa):
+@pytest.fixture(autouse=True)
+def eighty_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_verb_explains_itself_within_80_columns(name, run_babyssa):
     status, stdout, _ = run_babyssa(*name.split(), "--help")
     assert status == 0
-    assert f"usage: babyssa {name}" in stdout and "examples:" in stdout and f"babyssa {name} " in stdout
+    assert max(map(len, stdout.splitlines())) <= 80
+    assert f"Usage: babyssa {name}" in stdout and "examples:\n" in stdout and f"  babyssa {name} " in stdout
+    assert "<class" not in stdout and "Parameters\n---" not in stdout
 
 
-def test_the_overview_lists_every_command(run_babyssa):
+@pytest.mark.parametrize("name", VERBS)
+def test_help_says_what_every_option_is_and_lists_its_choices(name, run_babyssa, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "500")
+    lines = [
+        line.strip("│ *") for line in run_babyssa(*name.split(), "--help")[1].splitlines() if line[0:1] == "│"
+    ]
+    rows = {word: line for line in lines for word in re.split("  +", line)[0].split()}
+    for argument in verb_app(name).assemble_argument_collection(parse_docstring=True):
+        if argument.children:
+            continue
+        row = rows[argument.name]
+        assert argument.parameter.help, argument.name
+        for hint in (argument.hint, *typing.get_args(argument.hint)):
+            if typing.get_origin(hint) is typing.Literal:
+                assert f"[choices: {', '.join(typing.get_args(hint))}]" in row
+        default = argument.field_info.default
+        if isinstance(default, int | float | str) and default is not False:
+            assert f"[default: {default}]" in row
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_verb_is_one_documented_function_for_python_and_the_shell(name):
+    function = find_function(name)
+    assert getattr(babyssa, function.__name__) is function
+    for section in ("Parameters", "Returns", "Raises", "Examples"):
+        assert f"\n{section}\n{'-' * len(section)}\n" in inspect.cleandoc(function.__doc__)
+    documented = inspect.cleandoc(function.__doc__).split("\nParameters\n")[1].split("\nReturns\n")[0]
+    for parameter in inspect.signature(function).parameters:
+        assert f"\n{parameter} : " in documented
+
+
+def test_the_overview_lists_every_verb(run_babyssa):
     status, stdout, _ = run_babyssa("--help")
-    assert status == 0 and all(f"  {name} " in stdout for name in COMMANDS)
+    assert status == 0 and all(f"  {name} " in stdout for name in VERBS)
+    assert max(map(len, stdout.splitlines())) <= 80
     status, stdout, _ = run_babyssa("train", "--help")
-    assert status == 0 and "train encoder" in stdout
+    assert status == 0 and "train encoder" in stdout and "  probe" not in stdout
     status, stdout, _ = run_babyssa("--version")
     assert (status, stdout) == (0, f"babyssa {babyssa.__version__}\n")
 
 
-HEAVY = {"torch", "transformers", "datasets", "pandas", "scipy", "sklearn", "matplotlib", "pylangacq"}
-STARTS = ["import babyssa", *(f"import babyssa.cli; babyssa.cli.main({n.split()} + ['--help'])" for n in COMMANDS)]
-STARTS.append("import babyssa.cli; babyssa.cli.main(['--help'])")
+HEAVY = {"torch", "transformers", "datasets", "pandas", "numpy", "scipy", "sklearn", "matplotlib", "pylangacq"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("code", STARTS)
-def test_help_imports_nothing_heavy(code):
-    code += f"\nimport sys; found = {HEAVY} & set(sys.modules); assert not found, found"
+def test_help_imports_nothing_heavy():
+    names = [*map(str.split, VERBS), []]
+    code = (
+        "import sys, babyssa, babyssa.cli\n"
+        f"for name in {names}:\n"
+        "    assert babyssa.cli.main([*name, '--help']) == 0\n"
+        f"    assert not {HEAVY} & set(sys.modules), (name, {HEAVY} & set(sys.modules))\n"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_overview_does_not_wait_for_the_parser():
+    code = (
+        "import sys, babyssa.cli; babyssa.cli.main(['--help']); assert not {'cyclopts', 'rich'} & set(sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+GIVEN = ("--corpus", "c", "--out", "o")
 
 
 @pytest.mark.parametrize(
@@ -45,10 +102,23 @@ def test_help_imports_nothing_heavy(code):
         (["prepar"], "unknown command 'prepar'; did you mean 'prepare'?"),
         (["train", "encodr"], "unknown command 'train encodr'; did you mean 'train encoder'?"),
         (["train"], "unknown command 'train'"),
-        (["probe", "m", "--out", "o", "--methd", "pll"], "unknown option 'methd'; did you mean 'method'?"),
-        (["probe", "m"], "out"),
-        (["probe", "m", "--out", "o", "--limit", "few"], "limit is 'few', expected int"),
-        (["sample", "--out", "x.csv", "--utterances"], "expected one argument"),
+        (["probe", "m", "--methd", "pll"], "unknown option '--methd'; did you mean '--method'?"),
+        (["probe", "m", "--method", "pl"], "--method is 'pl', expected pll, pll-word-l2r, holistic or loglik"),
+        (["probe", "m", "--order", "bad"], "did you mean 'bad-first'?"),
+        (["probe", "m", "--limit", "few"], "--limit is 'few', expected a whole number"),
+        (["probe", "m", "--limit", "1.5"], "--limit is '1.5', expected a whole number"),
+        (["compare", "r", "--level", "high"], "--level is 'high', expected a number"),
+        (["prepare", "x"], "--out is missing; see 'babyssa prepare --help'"),
+        (["probe"], "MODEL is missing"),
+        (["probe", "m", "s", "t"], "unexpected argument 't'"),
+        (["sample", "--out", "x.csv", "--utterances"], "--utterances requires an argument"),
+        (["saturation", "--scorings"], "--scorings requires at least 1 element"),
+        (["score", "m", ""], "score: an argument is empty"),
+        (
+            ["train", "encoder", *GIVEN, "--optimisation.batch-sise", "3"],
+            "did you mean '--optimisation.batch-size'?",
+        ),
+        (["train", "encoder", *GIVEN, "--optimisation.batch_size", "0"], "is 0"),
     ],
 )
 def test_wrong_usage_gets_one_line_and_status_2(argv, says, run_babyssa):
@@ -57,12 +127,122 @@ def test_wrong_usage_gets_one_line_and_status_2(argv, says, run_babyssa):
     assert len(stderr.splitlines()) == 1 and stderr.startswith("babyssa: error: ") and says in stderr
 
 
-def test_no_command_prints_the_overview_as_wrong_usage(run_babyssa):
+@pytest.fixture
+def settings_of(monkeypatch):
+    """The settings that a command line trains with."""
+
+    def parse(*argv, kind="encoder"):
+        taken = []
+        module = importlib.import_module(f"babyssa.{kind}.training")
+        monkeypatch.setattr(module, f"train_{kind}", lambda settings, overwrite: taken.append(settings))
+        assert main(["train", kind, *map(str, argv)]) == 0
+        return taken[0]
+
+    return parse
+
+
+def test_a_recipe_lies_below_the_options_whatever_their_order(settings_of, tmp_path):
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text("seed: 3\noptimisation:\n  batch_size: 8\n  beta-1: 0.5\n".replace("beta-1", "beta1"))
+    for argv in (
+        ["--config", recipe, "--optimisation.batch-size", 4],
+        ["--optimisation.batch_size=4", f"--config={recipe}"],
+    ):
+        found = settings_of(*GIVEN, *argv)
+        assert (found.seed, found.optimisation.batch_size, found.optimisation.beta1) == (3, 4, 0.5)
+    assert (
+        settings_of(*GIVEN, "--config", "small").size.layers
+        == babyssa.EncoderTraining.from_recipe("small", corpus="c", out="o").size.layers
+    )
+
+
+def test_options_add_to_the_free_form_settings_of_a_recipe(settings_of, tmp_path):
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text("variant: ssa\nscoring:\n  n: 1.7\n  learn_b: false\n  granularity: layer\n")
+    found = settings_of(*GIVEN, "--config", recipe, "--scoring.b", "2", "--scoring.learn-n", "false")
+    assert found.scoring == {"n": 1.7, "learn_b": False, "granularity": "layer", "b": 2, "learn_n": False}
+    assert settings_of(*GIVEN, "--config", recipe, "--scoring.n", "2.5").scoring["n"] == 2.5
+
+
+def test_yaml_keys_may_have_dashes(settings_of, tmp_path):
+    (tmp_path / "mine.yaml").write_text("vocab-size: 300\noptimisation: {gradient-accumulation: 2}\n")
+    found = settings_of(*GIVEN, "--config", tmp_path / "mine.yaml")
+    assert (found.vocab_size, found.optimisation.gradient_accumulation) == (300, 2)
+
+
+def test_the_last_of_an_option_counts(settings_of):
+    twice = ("--seed", 1, "--optimisation.batch_size=2", "--seed=3", "--optimisation.batch-size", 4)
+    found = settings_of(*twice, *GIVEN, "--out", "other")
+    assert (found.seed, found.optimisation.batch_size, str(found.out)) == (3, 4, "other")
+
+
+def test_flags_may_be_followed_by_true_or_false(settings_of):
+    kind, given = "synthetic", ("--task", "every", "--out", "o", "--optimisation.steps", 1)
+    assert settings_of(*given, kind=kind).size.positions
+    assert not settings_of(*given, "--size.positions", "false", kind=kind).size.positions
+    assert not settings_of(*given, "--size.positions=false", kind=kind).size.positions
+
+
+@pytest.mark.parametrize(
+    "text, line, says",
+    [
+        ("seed: 1\nsead: 2\n", 2, "unknown key 'sead'; did you mean 'seed'?"),
+        ("seed: 1\noptimisation:\n  batch_sise: 2\n", 3, "unknown key 'optimisation.batch-sise'; did you mean"),
+        ("optimisation:\n\n  batch_size: many\n", 3, "optimisation.batch-size is 'many', expected a whole number"),
+        ("seed: 1.5\n", 1, "seed is '1.5', expected a whole number"),
+        ("optimisation: 3\n", 1, "optimisation is 3, expected a mapping; did you mean 'optimisation."),
+        ("scoring: 3\n", 1, "scoring is 3, expected a mapping"),
+        ("seed: {a: 1}\n", 1, "seed is {'a': 1}, expected a whole number"),
+        (
+            "order: shufled\n",
+            1,
+            "order is 'shufled', expected shuffled, age or reversed; did you mean 'shuffled'?",
+        ),
+        ("optimisation:\n  learning_rate: fast\n", 2, "optimisation.learning-rate is 'fast', expected a number"),
+        ("seed: 1\nseed: 2\n", 2, "duplicate key 'seed'"),
+        ("- 1\n", None, "is not a mapping"),
+        ("seed: [1\n", None, "broken YAML"),
+    ],
+)
+def test_a_bad_recipe_is_named_with_its_line(text, line, says, run_babyssa, tmp_path):
+    recipe = tmp_path / "bad.yaml"
+    recipe.write_text(text)
+    status, _, stderr = run_babyssa("train", "encoder", "--config", recipe, *GIVEN)
+    assert status == 2 and len(stderr.splitlines()) == 1
+    assert says in stderr and (f"{recipe}:{line}: " if line else f"{recipe}") in stderr
+    with pytest.raises(ConfigError) as error:
+        babyssa.EncoderTraining.from_recipe(recipe, corpus="c", out="o")
+    assert says in str(error.value)
+
+
+def test_an_unknown_recipe_names_the_packaged_ones(run_babyssa):
+    status, _, stderr = run_babyssa("train", "encoder", "--config", "smal", *GIVEN)
+    assert status == 2 and "no packaged encoder recipe 'smal'; did you mean 'small'?" in stderr
+
+
+def test_python_reads_recipes_with_changes():
+    made = babyssa.EncoderTraining.from_recipe(
+        "small", corpus="c", out="o", seed=1, optimisation={"steps": 7}, scoring={"n": 1.7}
+    )
+    assert (made.seed, made.optimisation.steps, made.scoring) == (1, 7, {"n": 1.7})
+    plain = babyssa.EncoderTraining.from_recipe("small", corpus="c", out="o")
+    assert dataclasses.replace(made.optimisation, steps=None) == dataclasses.replace(
+        plain.optimisation, steps=None
+    )
+    assert babyssa.DecoderTraining.from_recipe("mini", corpus="c", out="o").corpus == "c"
+    assert babyssa.SyntheticTraining.from_recipe("mini", task="some", out="o").task == "some"
+    with pytest.raises(ConfigError, match="unknown key 'sead'"):
+        babyssa.EncoderTraining.from_recipe("small", corpus="c", out="o", sead=1)
+    with pytest.raises(ConfigError, match=r"^corpus is missing"):
+        babyssa.EncoderTraining.from_recipe("small", out="o")
+
+
+def test_no_verb_prints_the_overview_as_wrong_usage(run_babyssa):
     status, stdout, _ = run_babyssa()
     assert status == 2 and "commands:" in stdout
 
 
-def test_hyphens_and_underscores_name_the_same_option(run_babyssa, tmp_path):
+def test_dashes_and_underscores_name_the_same_option(run_babyssa, tmp_path):
     for number, option in enumerate(["--min-words", "--min_words"]):
         (tmp_path / "a.txt").write_text("yes .\nthe dog barks .\n")
         out = tmp_path / str(number)
@@ -76,6 +256,15 @@ def test_a_traceback_is_shown_with_debug_only(run_babyssa):
     assert status == 1 and "Traceback" not in stderr and len(stderr.splitlines()) == 1
     status, _, stderr = run_babyssa("prepare", "/nowhere", "--out", "/tmp/x", "--debug")
     assert status == 1 and "Traceback" in stderr and stderr.splitlines()[-1].startswith("babyssa: error: ")
+
+
+def test_the_shell_learns_to_complete_options(run_babyssa, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SHELL", "/bin/bash")
+    status, stdout, stderr = run_babyssa("--install-completion")
+    assert status == 0, stderr
+    script = next(path for path in tmp_path.rglob("*") if path.is_file() and str(path) in stdout).read_text()
+    assert "--min-words" in script and "pll-word-l2r" in script and "--optimisation.batch-size" in script
 
 
 def test_the_module_is_the_command():
@@ -98,8 +287,8 @@ def test_an_interruption_is_no_traceback(monkeypatch, capsys):
 
 
 def test_an_error_says_what_where_and_what_to_do():
-    error = BabySSAError("bad\nrow", path="a.csv", line=3, remedy="mend it")
-    assert str(error) == "a.csv:3: bad row; mend it"
+    error = BabySSAError("bad\nrow", path="a.csv", line=3, remedy="fix it")
+    assert str(error) == "a.csv:3: bad row; fix it"
     assert str(ConfigError("bad")) == "bad" and ConfigError.exit_code == 2
     assert "--debug" in describe(ValueError("x")) and describe(OSError(28, "No space", "f")) == "f: No space"
 
@@ -110,9 +299,7 @@ def test_the_nearest_name_is_suggested():
 
 
 def test_every_exported_name_exists():
-    for package in (
-        babyssa,
-        *(getattr(__import__(f"babyssa.{n}"), n) for n in ("data", "decoder", "encoder", "probing")),
-    ):
+    packages = ("corpus", "decoder", "encoder", "language", "models", "probing", "synthetic", "comparison")
+    for package in (babyssa, *(importlib.import_module(f"babyssa.{name}") for name in packages)):
         for name in package.__all__:
             assert callable(getattr(package, name)) or name.isupper(), name

@@ -1,1 +1,4 @@
-"""The subcommands of ``babyssa``: one typed function each, importing what is heavy only when called."""
+"""The verbs: one function each, the same for Python and for the shell, with the docstring that is its help.
+
+These modules import nothing heavy, so that help is there at once; each function imports what does the work.
+"""

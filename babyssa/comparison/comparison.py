@@ -39,42 +39,9 @@ def compare(
     overwrite: bool = False,
     notes: Sequence[str] = (),
 ) -> Comparison:
-    """Compare variants over seeds from probe results.
+    """Compare variants over seeds; :func:`babyssa.compare` explains the parameters.
 
-    Parameters
-    ----------
-    folders : iterable of path-like
-        Folders that ``babyssa probe`` wrote, or folders that contain such folders at any depth.
-    out : path-like, optional
-        Where to write comparison.csv, comparison.md, comparison.png, and runs.csv: what made every number.
-    baseline : str
-        The variant that the others are compared with.
-    level : float
-        Coverage of the intervals; differences are marked at ``1 - level``.
-    resamples : int
-        Bootstrap replicates.
-    seed : int
-        Of the bootstrap.
-    allow_mixed : bool
-        Compare also results of different suites, methods, reductions, precisions or tokenizers, on the pairs
-        that all have, and average those of the same variant and seed.
-    overwrite : bool
-        Whether files in `out` may be replaced.
-    notes : sequence of str
-        What readers must know besides, such as what is missing and why.
-
-    Returns
-    -------
-    Comparison
-
-    Raises
-    ------
-    ConfigError
-        If an option is out of its domain, or no result is of the baseline.
-    DataError
-        If a result is missing, damaged, or cannot be compared with the others.
-    OutputExistsError
-        If `out` holds an earlier comparison and `overwrite` is false.
+    `notes` are added to the comparison's own.
     """
     if not 0.5 <= level < 1:
         raise ConfigError(f"level is {level}, not a coverage", remedy="choose one in [0.5, 1), such as 0.95")

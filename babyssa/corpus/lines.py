@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -84,6 +85,23 @@ def say_skipped(empty: list[int], path: str | Path) -> None:
     if empty:
         lines = "lines" if len(empty) > 1 else "line"
         say(f"{path}: skipped {len(empty):,} empty {lines} (the first is line {empty[0]})")
+
+
+def sentences_from_stdin() -> list[str]:
+    """The sentences on standard input, one per line; empty lines are skipped.
+
+    Raises
+    ------
+    DataError
+        If there is none, or a line is not UTF-8; names the line.
+    """
+    if sys.stdin.isatty():
+        say("reading sentences from standard input, one per line; end with Ctrl-D")
+    source = Path("standard input")
+    sentences = [line for _, line in filled_lines(decoded_lines(sys.stdin.buffer, source), source)]
+    if not sentences:
+        raise DataError("no sentences", path=source, remedy="pass them as arguments, or one per line")
+    return sentences
 
 
 def _raw_lines(stream: BinaryIO) -> Iterator[bytes]:

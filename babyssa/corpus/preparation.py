@@ -23,6 +23,7 @@ from babyssa.corpus.cleaning import CHILD, LONG_WORD, REASONS, CleaningRules, cl
 from babyssa.corpus.lines import filled_lines, read_lines
 from babyssa.corpus.text import read_dataset, read_text
 from babyssa.corpus.utterances import Utterance
+from babyssa.display import Column, Shown, Table
 from babyssa.errors import ConfigError, DataError, nearest
 from babyssa.files import atomic_write, check_overwrite, versions, write_json
 
@@ -62,7 +63,7 @@ class SourceStats:
 
 
 @dataclass(frozen=True)
-class CorpusStats:
+class CorpusStats(Shown):
     """What went into a corpus and what was left out; every utterance read is counted exactly once.
 
     Parameters
@@ -107,18 +108,22 @@ class CorpusStats:
         assert self.read == self.kept + sum(self.dropped.values()), "an utterance is neither kept nor counted"
         assert self.kept == sum(source.kept for source in self.sources), "the sources do not add up"
 
-    def __str__(self) -> str:
-        lines = [f"{self.kept:>10,}  sentences", f"{self.tokens:>10,}  tokens (by white space)"]
+    def tables(self) -> Iterator[Table]:
+        ages = ""
         if self.min_age is not None:
-            lines.append(f"ages {self.min_age:,.0f} to {self.max_age:,.0f} days; {self.unknown_age:,} without age")
-        lines.append(f"{self.read:>10,}  utterances read, of which left out:")
-        lines += [f"{count:>10,}  {reason}" for reason, count in self.dropped.items() if count]
+            ages = f"ages {self.min_age:,.0f} to {self.max_age:,.0f} days; {self.unknown_age:,} without age"
+        columns = (Column("count", ","), Column("what"))
+        kept = [(self.kept, "sentences"), (self.tokens, "tokens (by white space)")]
+        yield Table(columns, kept, notes=(ages,) if ages else (), header=False)
+        dropped = [(count, reason) for reason, count in self.dropped.items() if count]
+        rows = [(self.read, "utterances read, of which left out:"), *dropped]
+        yield Table(columns, rows, header=False)
         if self.lost:
-            lines.append(f"{len(self.lost):>10,}  file{'s' * (len(self.lost) > 1)} of which nothing was kept:")
-            lines += [f"{'':>12}{name} ({reason})" for name, reason in islice(self.lost.items(), _LOST_SHOWN)]
+            lost = [f"{name} ({reason})" for name, reason in islice(self.lost.items(), _LOST_SHOWN)]
             if len(self.lost) > _LOST_SHOWN:
-                lines.append(f"{'':>12}and {len(self.lost) - _LOST_SHOWN:,} more, named in {STATS_FILE}")
-        return "\n".join(lines)
+                lost.append(f"and {len(self.lost) - _LOST_SHOWN:,} more, named in {STATS_FILE}")
+            what = f"file{'s' * (len(self.lost) > 1)} of which nothing was kept:"
+            yield Table(columns, [(len(self.lost), what), *((None, name) for name in lost)], header=False)
 
 
 def prepare(
@@ -136,39 +141,7 @@ def prepare(
     age_unit: str | None = None,
     overwrite: bool = False,
 ) -> CorpusStats:
-    """Read, clean and order a corpus, and write ``corpus.txt`` and ``stats.json`` into `out`.
-
-    Parameters
-    ----------
-    sources : path-like or sequence of path-like
-        Files, folders (searched to the bottom), globs, zips of CHAT, or with `kind` "datasets" also ids.
-    out : path-like
-        The folder to write.
-    kind : str
-        "auto" (by the end of each name), "childes-db", "chat", "text" or "datasets".
-    order : str
-        "age": youngest target child first, then by transcript and utterance; sentences without an age come
-        last, as read. "source": as read.
-    text_column : str
-        The column of text in datasets.
-    min_words, max_age, keep_unknown_age, collection, keep_child
-        See :class:`CleaningRules`; those on ages and collections apply to transcripts only.
-    age_unit : {"days", "months", "years"}, optional
-        The unit of the ages in childes-db exports; see :func:`babyssa.corpus.childes_db.read_childes_db`.
-    overwrite : bool
-        Replace an earlier corpus in `out`.
-
-    Returns
-    -------
-    CorpusStats
-
-    Raises
-    ------
-    DataError
-        If a source is missing or broken, or nothing is kept. An earlier corpus is left as it was.
-    OutputExistsError
-        If `out` holds a corpus and `overwrite` is false.
-    """
+    """Read, clean, order and write a corpus; :func:`babyssa.prepare` explains the parameters."""
     if order not in CORPUS_ORDERS:
         raise ConfigError(f"unknown order '{order}'", remedy=nearest(order, CORPUS_ORDERS))
     if min_words < 1:

@@ -87,38 +87,10 @@ def train_tokenizer(
     lowercase: bool = True,
     overwrite: bool = False,
 ) -> PreTrainedTokenizerFast:
-    """Train the tokenizer on a corpus and save it as a folder that transformers 4 and 5 read alike.
+    """Train and save a tokenizer; :func:`babyssa.train_tokenizer` explains the parameters.
 
-    The result depends on the corpus and the settings only, not on threads or time. A sentence with a word of
-    more than WORD_LIMIT characters is left out, and named on stderr.
-
-    Parameters
-    ----------
-    corpus : path-like
-        A text file of one sentence per line, or a prepared folder.
-    out : path-like
-        The folder to write.
-    vocab_size : int
-        Largest vocabulary, special tokens and bytes included. A small corpus may give a smaller one.
-    min_frequency : int
-        Fewest times that a pair must occur to be merged.
-    lowercase : bool
-        Lower-case all text.
-    overwrite : bool
-        Replace an earlier tokenizer in `out`.
-
-    Returns
-    -------
-    transformers.PreTrainedTokenizerFast
-
-    Raises
-    ------
-    DataError
-        If the corpus is missing, empty or not UTF-8.
-    ConfigError
-        If `vocab_size` has no room for special tokens and bytes, or `min_frequency` is below 1.
-    OutputExistsError
-        If `out` holds a tokenizer and `overwrite` is false.
+    A sentence with a word of more than WORD_LIMIT characters is left out, and named on stderr. Both transformers 4
+    and 5 read the folder alike.
     """
     if vocab_size < _SMALLEST_VOCABULARY:
         raise ConfigError(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from babyssa.errors import ConfigError
+from babyssa.recipes import Recipe
 from babyssa.training.config import Evaluation, Optimisation, check_domains, check_seed
 
 
@@ -77,7 +78,7 @@ class DecoderSize:
 
 
 @dataclass(frozen=True)
-class DecoderTraining:
+class DecoderTraining(Recipe):
     """One decoder run.
 
     Parameters

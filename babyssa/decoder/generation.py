@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -17,43 +17,14 @@ from babyssa.training.config import check_seed
 
 def generate(
     model: Any,
-    prompts: Sequence[str] = ("",),
+    prompts: Iterable[str] = ("",),
     *,
     max_new_tokens: int = 40,
     temperature: float = 1.0,
     seed: int = 0,
-    device: str | None = None,
 ) -> list[str]:
-    """Go on from each prompt, until the end token or `max_new_tokens`.
-
-    Parameters
-    ----------
-    model : str, Path, LoadedModel or (model, tokenizer)
-        A causal language model.
-    prompts : sequence of str
-        What to go on from; an empty one begins a new text.
-    max_new_tokens : int
-        Most tokens to add.
-    temperature : float
-        Divides the logits before a token is drawn; 0 always takes the most probable.
-    seed : int
-        Decides the draws of each prompt, whatever the others are; the global random state is left as it was.
-    device : str, optional
-        Where to run a model that is loaded here.
-
-    Returns
-    -------
-    list of str
-        Each prompt with what was added, as the tokenizer writes it.
-
-    Raises
-    ------
-    ConfigError
-        If the model is not causal, or a setting is out of its domain.
-    DataError
-        If prompt and new tokens are more than the model takes.
-    """
-    loaded = as_loaded(model, device=device)
+    """Continue prompts with a causal model; :func:`babyssa.generate` explains the parameters."""
+    loaded = as_loaded(model)
     if loaded.kind != "causal":
         raise ConfigError(
             f"generation needs a causal model, not a {loaded.kind} one ({loaded.name})", remedy="use a decoder"

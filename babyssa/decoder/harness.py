@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import logging
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stderr
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from babyssa.console import quiet_transformers, say
+from babyssa.display import Column, Shown, Table, percent
 from babyssa.errors import BabySSAError, ConfigError, DataError, nearest
-from babyssa.files import check_overwrite, versions, write_json
+from babyssa.files import versions
 from babyssa.models.loading import LoadedModel, as_loaded, evaluating
 
 TASKS = ("arc_challenge", "arc_easy", "boolq", "cb", "copa", "hellaswag", "record", "winogrande")
@@ -53,75 +54,50 @@ class TaskResult:
 
 
 @dataclass(frozen=True)
-class HarnessResult:
+class HarnessResult(Shown):
     """Metrics of a model on some tasks, and the versions that they were measured with."""
 
     model: str
     tasks: tuple[TaskResult, ...]
     versions: dict[str, str]
 
+    def summary(self) -> dict[str, Any]:
+        """The content of harness.json."""
+        return asdict(self)
+
+    def tables(self) -> Iterator[Table]:
+        columns = (
+            Column("task"),
+            Column("metric"),
+            Column("examples", ","),
+            Column("shots"),
+            Column("value", percent, "%"),
+            Column("standard_error", percent, "standard error"),
+        )
+        rows = [
+            (task.name, metric, task.n, task.fewshot, value, task.standard_errors.get(metric))
+            for task in self.tasks
+            for metric, value in task.metrics.items()
+        ]
+        yield Table(columns, rows, f"{self.model}, lm-evaluation-harness {self.versions['lm_eval']}")
+
 
 def evaluate(
     model: Any,
-    tasks: Sequence[str] = TASKS,
+    tasks: Iterable[str] = TASKS,
     *,
     include_path: str | Path | None = None,
     limit: int | None = None,
     fewshot: int | None = None,
     seed: int = 0,
-    out: str | Path | None = None,
-    overwrite: bool = False,
-    batch_size: int | None = None,
+    batch_size: int = 16,
     device: str | None = None,
 ) -> HarnessResult:
-    """Evaluate a causal model on tasks of lm-evaluation-harness.
-
-    Text longer than the model's positions loses its beginning, as the harness does it.
-
-    Parameters
-    ----------
-    model : str, Path, LoadedModel or (model, tokenizer)
-        A causal language model.
-    tasks : sequence of str
-        Names of tasks, or of groups of them.
-    include_path : path-like, optional
-        A folder of task YAML files of one's own, which go before the harness's.
-    limit : int, optional
-        Only the first so many examples of each task.
-    fewshot : int, optional
-        Solved examples in each prompt; each task's own number if not given.
-    seed : int
-        Decides which solved examples are taken, and the bootstrap of standard errors.
-    out : path-like, optional
-        Folder to write harness.json into.
-    overwrite : bool
-        Whether a result that is already there may be replaced.
-    batch_size : int, optional
-        Rows in one forward pass: 16 if not given.
-    device : str, optional
-        Where to run a model that is loaded here.
-
-    Returns
-    -------
-    HarnessResult
-
-    Raises
-    ------
-    BabySSAError
-        If lm-evaluation-harness is not installed.
-    ConfigError
-        If a task is unknown, or the model is not causal.
-    DataError
-        If a task cannot be loaded, as without a network; nothing is scored then.
-    OutputExistsError
-        If `out` holds a result already and `overwrite` is false.
-    """
-    if out is not None:
-        check_overwrite(Path(out), [RESULT], overwrite)
+    """Evaluate a causal model on tasks of the harness; :func:`babyssa.evaluate` explains the parameters."""
     tasks = list(dict.fromkeys(tasks))
     if not tasks:
         raise ConfigError("no task given", remedy=f"the usual ones: {', '.join(TASKS)}")
-    for name, value, least in (("limit", limit, 1), ("fewshot", fewshot, 0), ("batch_size", batch_size, 1)):
+    for name, value, least in (("limit", limit, 1), ("fewshot", fewshot, 0), ("batch-size", batch_size, 1)):
         if value is not None and value < least:
             raise ConfigError(f"{name} is {value}", remedy=f"it is at least {least}")
     _check_installed()
@@ -140,7 +116,7 @@ def evaluate(
         with evaluating(loaded.model), _bars_on_a_terminal_only():
             found = _simple_evaluate(
                 fewshot,
-                model=_as_harness_model(loaded, batch_size or 16),
+                model=_as_harness_model(loaded, batch_size),
                 tasks=tasks,
                 task_manager=manager,
                 limit=limit,
@@ -150,10 +126,7 @@ def evaluate(
                 torch_random_seed=seed,
                 fewshot_random_seed=seed,
             )
-    result = HarnessResult(loaded.name, tuple(_task_results(found)), {**versions(), "lm_eval": _check_installed()})
-    if out is not None:
-        write_json(Path(out) / RESULT, asdict(result))
-    return result
+    return HarnessResult(loaded.name, tuple(_task_results(found)), {**versions(), "lm_eval": _check_installed()})
 
 
 def _simple_evaluate(fewshot: int | None, **options: Any) -> dict[str, Any]:
@@ -199,7 +172,7 @@ def _manager_with(tasks: Sequence[str], include_path: str | Path | None):
     for task in tasks:
         if task not in known:
             close = nearest(task, known)
-            remedy = "'lm-eval ls tasks' lists them, and --include_path adds your own"
+            remedy = "'lm-eval ls tasks' lists them, and --include-path adds your own"
             raise ConfigError(f"unknown task '{task}'", remedy=close if close.startswith("did") else remedy)
     if own is None or not set(tasks) & set(own.all_tasks):
         return manager

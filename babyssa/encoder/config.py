@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from babyssa.errors import ConfigError
+from babyssa.recipes import Recipe
 from babyssa.training.config import Evaluation, Optimisation, check_domains, check_seed
 
 
@@ -98,7 +99,7 @@ class Masking:
 
 
 @dataclass(frozen=True)
-class EncoderTraining:
+class EncoderTraining(Recipe):
     """One encoder run.
 
     Parameters

@@ -35,6 +35,17 @@ class Demo:
     seconds: float
     comparison: Comparison
 
+    def to_markdown(self) -> str:
+        """The comparison in Markdown, and what to do next."""
+        return f"""{self.comparison.to_markdown()}
+{self.seconds / 60:.1f} minutes. Figure: {self.folder}/comparison/comparison.png
+
+next:
+  babyssa score {self.folder}/ssa-0 "the dogs bark ." "the dogs barks ."
+  babyssa prepare YOUR_CHILDES_FILES --out corpus
+  babyssa sweep --config small --corpus corpus --variants softmax ssa-1.5 --seeds 0 1 2 --out runs
+"""
+
 
 def run_demo(out: str | Path, settings: EncoderTraining, *, pairs: int = 100, overwrite: bool = False) -> Demo:
     """Prepare the packaged sample corpus, train Softmax and SSA encoders on it, probe and compare them.

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from babyssa.attention import fit_scoring, scoring_config, scoring_settings
 from babyssa.comparison import compare
@@ -27,6 +27,7 @@ from babyssa.files import check_checksums, locked, read_json, sha256, write_json
 from babyssa.models import as_loaded, load_model, weights_sha256
 from babyssa.models.scores import METHODS
 from babyssa.probing import Suite, check_suite, load_suite, probe
+from babyssa.probing.accuracy import write_result
 from babyssa.processes import check_one_process
 from babyssa.training.devices import check_devices, precision_of
 from babyssa.training.run import TrainingRun
@@ -84,6 +85,29 @@ class Cell:
     failure: str | None = field(default=None, compare=False)
 
 
+class Sweep(NamedTuple):
+    """The cells of a sweep, and the comparison of those that succeeded."""
+
+    cells: list[Cell]
+    comparison: Comparison
+
+    @property
+    def failure(self) -> BabySSAError | None:
+        """What to raise, once the comparison is shown, if a cell failed."""
+        failed = [cell for cell in self.cells if cell.failure is not None]
+        if not failed:
+            return None
+        return BabySSAError(
+            f"{len(failed)} of {len(self.cells)} cells failed (see the notes of the comparison)",
+            path=failed[0].folder.parent,
+            remedy="fix the cause, and give the command again: it trains what is missing",
+        )
+
+    def to_markdown(self) -> str:
+        """The comparison in Markdown."""
+        return self.comparison.to_markdown()
+
+
 def sweep(
     settings: EncoderTraining,
     variants: Sequence[str],
@@ -91,46 +115,11 @@ def sweep(
     probing: Probing | None = None,
     *,
     jobs: int = 1,
-) -> tuple[list[Cell], Comparison]:
-    """Train and probe every variant under every seed, and compare them.
+) -> Sweep:
+    """Train, probe and compare a grid; :func:`babyssa.sweep` explains the parameters.
 
-    Under one seed, all variants start from the same values of the parameters they share and see the same
-    masks in the same order, with one tokenizer. A cell that is trained or probed already is skipped, and one
-    that was stopped goes on from its last resume point, so a sweep that was stopped goes on where it was, and
-    one with more seeds or variants adds only those. A cell that fails does not stop the others.
-
-    Parameters
-    ----------
-    settings : EncoderTraining
-        Of every run; ``out`` is the sweep's folder, ``variant`` and ``seed`` are not used.
-    variants : sequence of str
-        Such as "softmax", "ssa-1.5". The first is the baseline unless "softmax" is among them.
-    seeds : sequence of int
-        Seeds.
-    probing : Probing
-        What the models are probed with.
-    jobs : int
-        Cells at a time. More than one are trained in processes of their own, each with its share of torch's
-        threads, which start as multiprocessing's "spawn" does: a script that calls this needs
-        ``if __name__ == "__main__":``.
-
-    Returns
-    -------
-    tuple of list of Cell, Comparison
-        A cell that failed says why in ``failure``, and so does a note of the comparison. Writes
-        OUT/VARIANT-SEED/ (a run folder with probe/ inside), OUT/tokenizer/ and OUT/comparison/, the last anew at
-        each call.
-
-    Raises
-    ------
-    OutputExistsError
-        If a cell's folder holds a run with other settings; names the first that differs.
-    Stopped
-        If Ctrl-C or SIGTERM came: what is done is saved, and the same call goes on from there.
-    BusyError
-        If another process sweeps into the same folder.
-    BabySSAError
-        If so many cells failed that there is nothing to compare.
+    Jobs are processes that start as multiprocessing's "spawn" does: a script that calls this with more than one
+    needs ``if __name__ == "__main__":``.
     """
     check_one_process("a sweep")
     refuse_in_a_job("a sweep")
@@ -186,7 +175,7 @@ def sweep(
             # Or each of the first ones would do so.
             encode_corpus(read_corpus(settings.corpus), loaded_tokenizer, corpus_file(settings.corpus))
             done = _run_at_once(cells, own_settings, suite, probing, jobs)
-        return done, _compare(done, settings.out)
+        return Sweep(done, _compare(done, settings.out))
 
 
 def _compare(cells: list[Cell], out: Path) -> Comparison:
@@ -240,7 +229,7 @@ def _run_cell(cell: Cell, settings: EncoderTraining, suite: Suite, probing: Prob
             read_result(cell.folder / PROBE)
             say("  probed already")
         else:
-            probe(cell.folder, suite, method=probing.method, out=cell.folder / PROBE, overwrite=True)
+            write_result(probe(cell.folder, suite, method=probing.method), suite, cell.folder / PROBE)
     except Stopped:
         raise
     except Exception as error:  # whatever is wrong with one cell is no reason to lose the others

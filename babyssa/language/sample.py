@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from babyssa.display import Column, Shown, Table
 from babyssa.errors import ConfigError
 from babyssa.files import atomic_write, check_overwrite
 from babyssa.language.grammar import Scene, Session, Spoken
@@ -54,7 +55,7 @@ _UNINTELLIGIBLE = ("xxx", "xxx", "yyy")
 
 
 @dataclass(frozen=True)
-class SampleStats:
+class SampleStats(Shown):
     """What a generated sample holds.
 
     Parameters
@@ -81,36 +82,21 @@ class SampleStats:
     youngest: int
     oldest: int
 
+    def tables(self) -> Iterator[Table]:
+        rows = [
+            (self.utterances, "utterances by adults"),
+            (self.tokens, "words in them"),
+            (self.types, "different words"),
+            (self.child_utterances, "utterances by children"),
+            (self.transcripts, f"transcripts, at {self.youngest} to {self.oldest:,} days"),
+        ]
+        yield Table((Column("count", ","), Column("what")), rows, header=False)
+
 
 def generate_sample(
     out: str | Path, *, utterances: int = 30000, seed: int = 0, overwrite: bool = False
 ) -> SampleStats:
-    """Write a sample corpus of child-directed speech in the form of a childes-db export.
-
-    The same `utterances` and `seed` give the same bytes.
-
-    Parameters
-    ----------
-    out : path-like
-        The file to write; gzip-compressed if it ends in ``.gz``.
-    utterances : int
-        How many utterances the adults say in all; those of the children come on top.
-    seed : int
-        Seed of everything that is drawn.
-    overwrite : bool
-        Whether an existing file is replaced.
-
-    Returns
-    -------
-    SampleStats
-
-    Raises
-    ------
-    OutputExistsError
-        If `out` exists and `overwrite` is false.
-    ConfigError
-        If `utterances` is too small for the recordings to have one each.
-    """
+    """Write a sample corpus as a childes-db export; :func:`babyssa.generate_sample` explains the parameters."""
     out = Path(out)
     if not out.name.endswith((".csv", ".csv.gz")):
         raise ConfigError(f"'{out.name}' is no name of a childes-db export", remedy="end it in .csv or .csv.gz")

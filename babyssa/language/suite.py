@@ -81,41 +81,7 @@ def generate_suite(
     paradigms: Iterable[str] | None = None,
     overwrite: bool = False,
 ) -> list[ParadigmSummary]:
-    """Generate a suite: one text file per paradigm (bad sentence first) and a ``manifest.yaml``.
-
-    The result depends on the arguments only. A paradigm's pairs do not depend on which others are asked for.
-
-    Parameters
-    ----------
-    out : path-like
-        The folder to write.
-    pairs : int
-        Pairs per paradigm, a multiple of 4.
-    seed : int
-        Of the random choice of words.
-    tokenizer : path-like, optional
-        A tokenizer folder (or its tokenizer.json). Only words that it keeps whole are used.
-    paradigms : iterable of str, optional
-        Names of paradigms; all by default.
-    overwrite : bool
-        Replace what an earlier call wrote.
-
-    Returns
-    -------
-    list of ParadigmSummary
-        In the order of the templates file.
-
-    Raises
-    ------
-    ConfigError
-        If `pairs` does not fit the designs or a paradigm is unknown.
-    DataError
-        If too few words are left for so many pairs.
-    ModelError
-        If the tokenizer cannot be read.
-    OutputExistsError
-        If `out` holds a suite and `overwrite` is false.
-    """
+    """Write a suite's text files and manifest.yaml; :func:`babyssa.generate_suite` explains the parameters."""
     out = Path(out)
     lexicon = load_lexicon()
     design = load_templates(lexicon)

@@ -10,9 +10,6 @@ from babyssa.files import read_yaml
 CONFIG = "config.yaml"
 CHECKPOINTS = "checkpoints"
 
-# What config.yaml holds besides the settings themselves.
-PROVENANCE = ("kind", "facts", "versions")
-
 
 def read_settings(folder: Path) -> dict[str, Any]:
     """The config.yaml of a run folder; DataError if it is missing or broken."""

@@ -15,17 +15,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from babyssa.display import Column, Shown, Table, readable_token
 from babyssa.errors import ConfigError, DataError, ModelError, nearest, quoted
 from babyssa.models.encoding import Encodings, encode_all
 from babyssa.models.loading import LoadedModel, Precision, as_loaded, evaluating
 from babyssa.models.roberta import computes, logits_at
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Reduction = Literal["sum", "mean"]
 
@@ -58,6 +62,54 @@ class SentenceScore:
     tokens: tuple[str, ...]
     token_scores: tuple[float, ...]
     score: float
+
+
+@dataclass(frozen=True)
+class SentenceScores(Shown, Sequence):
+    """The scores of some sentences, in nats; a sequence of :class:`SentenceScore`.
+
+    Attributes
+    ----------
+    model, method, reduction, precision : str
+        How they were scored.
+    sentences : tuple of SentenceScore
+        In the order given.
+    """
+
+    model: str
+    method: str
+    reduction: str
+    precision: str
+    sentences: tuple[SentenceScore, ...]
+
+    def __getitem__(self, index):
+        return self.sentences[index]
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def summary(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return asdict(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per token, with its sentence."""
+        import pandas as pd
+
+        rows = [
+            (number, scored.text, readable_token(token), value)
+            for number, scored in enumerate(self.sentences)
+            for token, value in zip(scored.tokens, scored.token_scores, strict=True)
+        ]
+        return pd.DataFrame(rows, columns=["sentence", "text", "token", "score"])
+
+    def tables(self) -> Iterator[Table]:
+        yield Table((), (), f"{self.model}, {self.method} ({self.reduction}), nats")
+        for scored in self.sentences:
+            tokens = map(readable_token, scored.tokens)
+            rows = list(zip(tokens, scored.token_scores, strict=True))
+            columns = (Column("token"), Column("score", ".4f"))
+            yield Table(columns, rows, scored.text, total=(self.reduction, scored.score))
 
 
 @dataclass(frozen=True)
@@ -168,47 +220,13 @@ def score(
     method: str | None = None,
     reduction: str | None = None,
     batch_size: int | None = None,
-    device: str | None = None,
     precision: Precision = "float32",
-) -> list[SentenceScore]:
-    """Score sentences: ``score("folder-or-hub-id", ["the dog barks .", "the dog bark ."])``.
-
-    Parameters
-    ----------
-    model : str, Path, LoadedModel or (model, tokenizer)
-        A masked or causal language model.
-    sentences : iterable of str
-        What to score; each as it is given.
-    method : {"pll", "pll-word-l2r", "holistic", "loglik"}, optional
-        How (see the module's docstring); ``pll`` for masked and ``loglik`` for causal models if not given.
-    reduction : {"sum", "mean"}, optional
-        From token scores to sentence scores: sum if not given, but ``holistic`` is a mean by definition.
-    batch_size : int, optional
-        Rows in one forward pass; chosen by the device if not given. Does not change scores.
-    device : str, optional
-        Where to run a model that is loaded here.
-    precision : {"float32", "bfloat16"}
-        What the model computes in, up to the logits, which are float32 in any case. A model in memory is taken
-        as it is for float32.
-
-    Returns
-    -------
-    list of SentenceScore
-        In the order given; scores in nats.
-
-    Raises
-    ------
-    ConfigError
-        If the method, reduction or precision is unknown or does not fit the model.
-    DataError
-        If a sentence cannot be scored; nothing is scored then.
-    ModelError
-        If the model cannot be loaded, or gives NaN or infinity.
-    """
+) -> SentenceScores:
+    """Score sentences with a model; :func:`babyssa.score` explains the parameters."""
     if isinstance(sentences, str):
         raise ConfigError("sentences must be a list of strings, not one string", remedy="put it in a list")
     check_precision(precision)
-    loaded = as_loaded(model, device=device)
+    loaded = as_loaded(model)
     method, reduction = choose_method(loaded, method, reduction)
     sentences = list(sentences)
     for number, sentence in enumerate(sentences, start=1):
@@ -219,7 +237,7 @@ def score(
     for index, ids, values in token_scores(loaded, sentences, encodings, method, batch_size, precision):
         tokens = loaded.tokenizer.convert_ids_to_tokens(ids)
         results[index] = SentenceScore(sentences[index], tuple(tokens), tuple(values), reduce(values, reduction))
-    return results
+    return SentenceScores(loaded.name, method, reduction, precision, tuple(results))
 
 
 def check_precision(precision: str) -> None:

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain, groupby, islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from babyssa.corpus.documents import Layout, is_text, read_documents
+from babyssa.display import Column, Shown, Table
 from babyssa.errors import ConfigError, DataError, ModelError
 from babyssa.files import read_yaml
 from babyssa.models.encoding import encode_documents, start_id
@@ -25,12 +26,15 @@ from babyssa.models.loading import LoadedModel, as_loaded
 from babyssa.models.run_config import CHECKPOINTS, CONFIG
 from babyssa.models.scores import Engine, Questions, score
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _TOKENS_PER_CHUNK = 2**16
 _LONGEST_WINDOW = 1024
 
 
 @dataclass(frozen=True)
-class Perplexity:
+class Perplexity(Shown):
     """The perplexity of a text.
 
     Attributes
@@ -74,6 +78,33 @@ class Perplexity:
     max_length: int | None
     stride: int | None
 
+    def summary(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return asdict(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row with everything."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(self)])
+
+    def tables(self) -> Iterator[Table]:
+        unit = "sentences" if self.kind == "pseudo-perplexity" else "documents"
+        rows = [
+            (f"{self.kind} per token", f"{self.perplexity:.4g}"),
+            ("nats per token", f"{self.nats_per_token:.4f}"),
+            ("tokens", f"{self.tokens:,}"),
+            (f"{self.kind} per word", f"{self.word_perplexity:.4g}"),
+            ("words (by white space)", f"{self.words:,}"),
+            ("bits per byte", f"{self.bits_per_byte:.4f}"),
+            ("bytes", f"{self.bytes:,}"),
+            (f"{unit} ({self.layout})", f"{self.documents:,}"),
+        ]
+        if self.stride is not None:
+            rows.append(("window, stride (tokens)", f"{self.max_length:,}, {self.stride:,}"))
+        columns = (Column("measure"), Column("value", right=True))
+        yield Table(columns, rows, f"{self.kind} of {self.model} on {self.file}", header=False)
+
 
 def perplexity(
     model: Any,
@@ -84,46 +115,9 @@ def perplexity(
     stride: int | None = None,
     text_column: str = "text",
     batch_size: int | None = None,
-    device: str | None = None,
 ) -> Perplexity:
-    """Perplexity of a text under a causal model, or pseudo-perplexity under a masked one.
-
-    Parameters
-    ----------
-    model : str, Path, LoadedModel or (model, tokenizer)
-        A causal or masked language model.
-    file : path-like
-        The text: whatever :func:`babyssa.corpus.read_documents` reads.
-    documents : {"lines", "blocks", "file"}, optional
-        How documents stand in a text file. If not given: as in the corpus that the model was trained on, if its
-        folder says so, else the whole file is one text, without an end token. A masked model reads lines, each a
-        sentence.
-    max_length : int, optional
-        Tokens in a window; the model's positions if not given (1,024 if it has no limit).
-    stride : int, optional
-        Tokens that a window moves on by; half of max_length if not given. A smaller one gives every token more
-        context, and takes longer.
-    text_column : str
-        The column of text in a dataset.
-    batch_size : int, optional
-        Windows in one forward pass; does not change the result.
-    device : str, optional
-        Where to run a model that is loaded here.
-
-    Returns
-    -------
-    Perplexity
-
-    Raises
-    ------
-    DataError
-        If the text is missing, empty or broken; of a masked model also if a sentence is too long.
-    ConfigError
-        If max_length or stride does not fit the model.
-    ModelError
-        If the model cannot be loaded, or gives NaN or infinity.
-    """
-    loaded = as_loaded(model, device=device)
+    """Measure the perplexity of a text; :func:`babyssa.perplexity` explains the parameters."""
+    loaded = as_loaded(model)
     if loaded.kind == "masked":
         return _pseudo_perplexity(loaded, file, documents, max_length, stride, text_column, batch_size)
     max_length, stride = choose_window(loaded, max_length, stride)

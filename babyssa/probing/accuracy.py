@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,11 @@ import numpy as np
 
 from babyssa.console import counting
 from babyssa.corpus import tokenizer_sha256
+from babyssa.display import Column, Shown, Table, percent
 from babyssa.errors import DataError
 from babyssa.files import (
     CHECKSUMS,
     atomic_write,
-    check_overwrite,
     json_text,
     sha256,
     versions,
@@ -33,7 +33,7 @@ from babyssa.models.scores import (
     reduce,
     token_scores,
 )
-from babyssa.probing.suites import Paradigm, Suite, load_suite
+from babyssa.probing.suites import Paradigm, Suite
 
 SUMMARY, PAIRS = "summary.json", "pairs.csv"
 
@@ -50,7 +50,7 @@ class ParadigmResult:
 
 
 @dataclass(frozen=True)
-class ProbeResult:
+class ProbeResult(Shown):
     """What a model scored on a suite.
 
     ``accuracy`` is the mean over paradigms, in 0..1. ``precision`` is that of the scoring,
@@ -79,70 +79,38 @@ class ProbeResult:
         """The content of summary.json: all but the scores."""
         return {key: value for key, value in asdict(self).items() if key != "scores"}
 
+    def tables(self) -> Iterator[Table]:
+        # A phenomenon that every name begins with says nothing new.
+        named = all(p.name.startswith(p.phenomenon) for p in self.paradigms)
+        columns = (
+            Column("paradigm"),
+            Column("phenomenon", hidden=named),
+            Column("pairs", ","),
+            Column("accuracy", percent, "accuracy %"),
+            Column("ties", ","),
+        )
+        rows = [(p.name, p.phenomenon, p.n_pairs, p.accuracy, p.ties) for p in self.paradigms]
+        total = ("mean over paradigms", None, self.n_pairs, self.accuracy, sum(p.ties for p in self.paradigms))
+        yield Table(columns, rows, f"{self.model} on {self.suite}, {self.method} ({self.reduction})", (), total)
+
 
 def probe(
     model: Any,
-    suite: Suite | str | Path,
+    suite: Suite,
     *,
-    order: str | None = None,
     method: str | None = None,
     reduction: str | None = None,
-    paradigms: Iterable[str] | None = None,
-    limit: int | None = None,
     variant: str | None = None,
     seed: int | None = None,
-    out: str | Path | None = None,
-    overwrite: bool = False,
     batch_size: int | None = None,
-    device: str | None = None,
     precision: Precision = "float32",
 ) -> ProbeResult:
-    """Score every minimal pair of a suite with a model.
+    """Score every minimal pair of a suite; :func:`babyssa.probe` explains the parameters.
 
-    Parameters
-    ----------
-    model : str, Path, LoadedModel or (model, tokenizer)
-        A masked or causal language model. One in memory may be in training: its mode is put back.
-    suite : Suite, str or Path
-        What :func:`babyssa.probing.load_suite` returns or takes (``packaged`` for the packaged suite).
-    order : {"bad-first", "good-first"}, optional
-        Order of the lines of a pair, for suites in plain text.
-    method, reduction : str, optional
-        See :func:`babyssa.models.score`.
-    paradigms : iterable of str, optional
-        Only these.
-    limit : int, optional
-        Only so many pairs of each paradigm, from the first.
-    variant : str, optional
-        Name of the model's scoring function in comparisons; if not given, ``variant`` in the model folder's
-        config.yaml, else the model's name.
-    seed : int, optional
-        Seed of the training run; if not given, ``seed`` in the model folder's config.yaml, else None.
-    out : str or Path, optional
-        Folder to write summary.json, pairs.csv and their checksums.json into.
-    overwrite : bool
-        Whether a result that is already there may be replaced.
-    batch_size, device, precision
-        See :func:`babyssa.models.score`.
-
-    Returns
-    -------
-    ProbeResult
-
-    Raises
-    ------
-    OutputExistsError
-        If `out` holds a result already and `overwrite` is false.
-    ConfigError, DataError, ModelError
-        As ``load_suite`` and ``score``; nothing is scored if a sentence of the suite cannot be.
+    A model in memory may be in training: its mode is restored.
     """
-    if out is not None:
-        check_overwrite(Path(out), [SUMMARY, PAIRS], overwrite)
     check_precision(precision)
-    if not isinstance(suite, Suite):
-        suite = load_suite(suite, order)
-    suite = suite.select(paradigms, limit)
-    loaded = as_loaded(model, device=device)
+    loaded = as_loaded(model)
     method, reduction = choose_method(loaded, method, reduction)
     variant, seed = identity(loaded, variant, seed)
     pair_scores = _score_pairs(loaded, suite, method, reduction, batch_size, precision)
@@ -150,7 +118,7 @@ def probe(
     names = [paradigm.name for paradigm in suite.paradigms]
     scores = dict(zip(names, np.split(pair_scores, begins), strict=True))
     results = tuple(_judge(paradigm, scores[paradigm.name]) for paradigm in suite.paradigms)
-    result = ProbeResult(
+    return ProbeResult(
         model=loaded.name,
         variant=variant,
         seed=seed,
@@ -168,9 +136,6 @@ def probe(
         versions=versions(),
         scores=scores,
     )
-    if out is not None:
-        _write(result, suite, Path(out))
-    return result
 
 
 def check_suite(
@@ -250,7 +215,8 @@ def _recorded(loaded: LoadedModel) -> dict[str, Any]:
     return read_settings(Path(loaded.name)) if path.is_file() else {}
 
 
-def _write(result: ProbeResult, suite: Suite, out: Path) -> None:
+def write_result(result: ProbeResult, suite: Suite, out: Path) -> None:
+    """Write summary.json, pairs.csv and their checksums."""
     # The summary comes last and an old one goes first: where there is a summary, all else is complete.
     for name in (SUMMARY, CHECKSUMS):
         (out / name).unlink(missing_ok=True)

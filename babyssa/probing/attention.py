@@ -15,6 +15,7 @@ import torch
 
 from babyssa.attention import scorings
 from babyssa.attention.adapter import attention_layers, scoring_of
+from babyssa.display import Column, Shown, Table, readable_token
 from babyssa.errors import ModelError
 from babyssa.files import atomic_write, check_overwrite, write_json
 from babyssa.models.encoding import encode
@@ -53,7 +54,7 @@ class HeadAttention:
 
 
 @dataclass(frozen=True, eq=False)
-class AttentionMaps:
+class AttentionMaps(Shown):
     """The attention of a model over one text.
 
     Attributes
@@ -80,6 +81,30 @@ class AttentionMaps:
         plain = {"model": self.model, "kind": self.kind, "text": self.text, "tokens": list(self.tokens)}
         return {**plain, "heads": [asdict(head) for head in self.heads]}
 
+    def tables(self) -> Iterator[Table]:
+        names = sorted({key for head in self.heads for key in head.numbers}, reverse=True)
+        columns = (
+            Column("layer"),
+            Column("head"),
+            Column("scoring"),
+            Column("entropy", ".3f"),
+            Column("max_weight", ".3f", "largest weight"),
+            *(Column(name, ".3f", right=True) for name in names),
+        )
+        rows = [
+            (
+                head.layer,
+                head.head,
+                head.scoring or "model's own",
+                head.entropy,
+                head.max_weight,
+                *(head.numbers.get(name) for name in names),
+            )
+            for head in self.heads
+        ]
+        tokens = " ".join(map(readable_token, self.tokens))
+        yield Table(columns, rows, f"{self.model} ({self.kind}), {len(self.tokens)} tokens: {tokens}")
+
 
 def attention_maps(
     model: Any,
@@ -89,32 +114,7 @@ def attention_maps(
     overwrite: bool = False,
     device: str | None = None,
 ) -> AttentionMaps:
-    """Run a model once over a text, and return the attention weights of every head.
-
-    A masked model reads the text between its special tokens, a causal one after bos, with nothing masked.
-
-    Parameters
-    ----------
-    model : str, Path, LoadedModel or (model, tokenizer)
-        A masked or causal language model.
-    text : str
-        What it reads.
-    out : str or Path, optional
-        Folder to write attention.json, heads.csv, weights.csv and attention.png into.
-    overwrite : bool
-        Whether a result that is already there may be replaced.
-    device : str, optional
-        Where to run a model that is loaded here.
-
-    Raises
-    ------
-    DataError
-        If the text is empty, too long for the model, or cannot be represented.
-    ModelError
-        If the model cannot be loaded, or forms no attention weights.
-    OutputExistsError
-        If `out` holds a result already and `overwrite` is false.
-    """
+    """Run a model once over a text; :func:`babyssa.attention_maps` explains the parameters."""
     if out is not None:
         check_overwrite(Path(out), FILES, overwrite)
     loaded = as_loaded(model, device=device)

@@ -17,21 +17,25 @@ The embeddings (layer 0) know only the token before the gap, so they should be a
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from babyssa.console import progress
+from babyssa.display import Column, Shown, Table, percent
 from babyssa.errors import ConfigError, ModelError, nearest
-from babyssa.files import atomic_write, check_overwrite, versions, write_json
+from babyssa.files import atomic_write, versions, write_json
 from babyssa.language.lexicon import Lexicon, load_lexicon
 from babyssa.models.encoding import encode
 from babyssa.models.loading import LoadedModel, as_loaded, evaluating, weights_sha256
 from babyssa.probing.accuracy import identity
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RESULT, TABLE = "diagnostic.json", "diagnostic.csv"
 
@@ -84,7 +88,7 @@ class LayerResult:
 
 
 @dataclass(frozen=True)
-class DiagnosticResult:
+class DiagnosticResult(Shown):
     """What a linear classifier reads from each layer of a model; accuracies in 0..1."""
 
     model: str
@@ -99,6 +103,40 @@ class DiagnosticResult:
     majority_accuracy: float
     layers: tuple[LayerResult, ...]
     versions: dict[str, str]
+
+    def tables(self) -> Iterator[Table]:
+        columns = (
+            Column("layer", lambda layer: "embeddings" if layer == 0 else str(layer), right=False),
+            Column("accuracy", percent, "unseen nouns %"),
+            Column("accuracy_interval", right=True, heading="95% over folds"),
+            Column("accuracy_seen_words", percent, "seen nouns %"),
+            Column("control_accuracy", percent, "control %"),
+            Column("selectivity", percent),
+            Column("selectivity_interval", right=True, heading="95% over folds"),
+        )
+        rows = [
+            (
+                layer.layer,
+                layer.accuracy,
+                f"{percent(layer.accuracy_low)}-{percent(layer.accuracy_high)}",
+                layer.accuracy_seen_words,
+                layer.control_accuracy,
+                layer.selectivity,
+                f"{percent(layer.selectivity_low)} to {percent(layer.selectivity_high)}",
+            )
+            for layer in self.layers
+        ]
+        title = (
+            f"{self.model}, {self.task}: {self.n_sentences} sentences, {self.n_items} nouns, {self.folds} folds"
+        )
+        note = f"majority baseline {percent(self.majority_accuracy)} %"
+        yield Table(columns, rows, title, (note,))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per layer, as in diagnostic.csv."""
+        import pandas as pd
+
+        return pd.DataFrame(self.layers)
 
 
 def subject_number(lexicon: Lexicon, frames: int, rng: np.random.Generator) -> list[Example]:
@@ -131,60 +169,21 @@ def subject_number(lexicon: Lexicon, frames: int, rng: np.random.Generator) -> l
 TASKS: dict[str, Callable[[Lexicon, int, np.random.Generator], list[Example]]] = {"subject-number": subject_number}
 
 
-def diagnose(
-    model: Any,
-    *,
-    task: str = "subject-number",
-    folds: int = 5,
-    seed: int = 0,
-    out: str | Path | None = None,
-    overwrite: bool = False,
-    device: str | None = None,
-) -> DiagnosticResult:
-    """Train and test a logistic regression on the hidden states of each layer, with controls.
-
-    Parameters
-    ----------
-    model : str, Path, LoadedModel or (model, tokenizer)
-        A masked or causal language model.
-    task : {"subject-number"}
-        What is read; see the module's docstring.
-    folds : int
-        Number of cross-validation folds, at least 2.
-    seed : int
-        Seed of the sentences, the folds and the control labels.
-    out : str or Path, optional
-        Folder to write diagnostic.json and diagnostic.csv into.
-    overwrite : bool
-        Whether a result that is already there may be replaced.
-    device : str, optional
-        Where to run a model that is loaded here.
-
-    Returns
-    -------
-    DiagnosticResult
-        One :class:`LayerResult` for each layer, from the embeddings up.
-
-    Raises
-    ------
-    ConfigError
-        If the task is unknown or there are fewer than 2 folds.
-    ModelError
-        If the model cannot be loaded, does not give hidden states, or has a tokenizer that splits too many of
-        the nouns to be used.
-    OutputExistsError
-        If `out` holds a result already and `overwrite` is false.
-    """
+def check_diagnosis(task: str, folds: int, seed: int) -> None:
+    """Raise ConfigError if the task is unknown or a number is out of its domain."""
     if task not in TASKS:
         raise ConfigError(f"unknown task '{task}'", remedy=nearest(task, TASKS))
     if folds < 2:
         raise ConfigError(f"folds must be at least 2, not {folds}")
     if seed < 0:
         raise ConfigError(f"seed must not be negative, but is {seed}")
-    if out is not None:
-        check_overwrite(Path(out), [RESULT, TABLE], overwrite)
+
+
+def diagnose(model: Any, *, task: str = "subject-number", folds: int = 5, seed: int = 0) -> DiagnosticResult:
+    """Train and test a logistic regression per layer, with controls; see :func:`babyssa.diagnose`."""
+    check_diagnosis(task, folds, seed)
     rng = np.random.default_rng(seed)
-    loaded = as_loaded(model, device=device)
+    loaded = as_loaded(model)
     examples = _without_length_cues(loaded, TASKS[task](load_lexicon(), folds, rng), folds)
     unseen, seen = _folds(examples, folds, rng)
     control = _control_labels(examples, rng)
@@ -195,7 +194,7 @@ def diagnose(
         _judge_layer(layer, states[:, layer], labels, control, unseen, seen)
         for layer in progress(range(states.shape[1]), "diagnosing")
     )
-    result = DiagnosticResult(
+    return DiagnosticResult(
         model=loaded.name,
         variant=variant,
         model_seed=model_seed,
@@ -209,9 +208,6 @@ def diagnose(
         layers=layers,
         versions=versions(),
     )
-    if out is not None:
-        _write(result, Path(out))
-    return result
 
 
 def hidden_states(loaded: LoadedModel, examples: Sequence[Example]) -> np.ndarray:
@@ -347,7 +343,8 @@ def _majority(labels: np.ndarray, tests: list[np.ndarray]) -> list[float]:
     return [float((labels[test] == np.bincount(labels[~test]).argmax()).mean()) for test in tests]
 
 
-def _write(result: DiagnosticResult, out: Path) -> None:
+def write_result(result: DiagnosticResult, out: Path) -> None:
+    """Write diagnostic.json and diagnostic.csv."""
     (out / RESULT).unlink(missing_ok=True)
     with atomic_write(out / TABLE) as file:
         writer = csv.DictWriter(file, [field.name for field in fields(LayerResult)], lineterminator="\n")

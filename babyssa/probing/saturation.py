@@ -10,9 +10,11 @@ attention and CosFormer, which form no logits.
 
 from __future__ import annotations
 
+import csv
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, get_args
 
 import torch
@@ -21,7 +23,9 @@ from torch import Tensor
 from babyssa.attention.laws import Condition, Law, Setting
 from babyssa.attention.registry import build_scoring, class_of, scoring_config, variants
 from babyssa.attention.scoring import Scoring
+from babyssa.display import Column, Shown, Table
 from babyssa.errors import ConfigError
+from babyssa.files import atomic_write
 
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 
@@ -73,35 +77,54 @@ class SaturationCurve:
 
 
 @dataclass(frozen=True)
-class Saturation:
+class Saturation(Shown):
     """The curves of :func:`saturation`, by scoring and condition, and their number of keys."""
 
     keys: int
     curves: tuple[SaturationCurve, ...]
 
+    def tables(self) -> Iterator[Table]:
+        columns = (
+            Column("scoring"),
+            Column("condition", heading="x is"),
+            Column("law", heading="of the weight left"),
+            Column("theory", ".4f"),
+            Column("measured", ".4f"),
+            Column("deviation_percent", lambda percent: f"{percent + 0.0:.3f}", "deviation %"),
+            Column("fitted", heading="at x", right=True),
+            Column("holds_from", ".3g", "within 2% from x", right=True),
+        )
+        rows = [
+            (
+                curve.scoring,
+                curve.condition,
+                _QUANTITIES[curve.law.kind],
+                curve.law.value,
+                curve.measured,
+                curve.deviation_percent,
+                _range(curve.fitted_from, curve.fitted_to),
+                curve.holds_from,
+            )
+            for curve in self.curves
+        ]
+        about = f"weight left to the other {self.keys - 1} of {self.keys} keys"
+        yield Table(columns, rows, f"{about}; x is a lead D, or a factor c of magnification")
+
+
+_QUANTITIES = {
+    "exponential": "slope of log against x",
+    "power": "slope of log against log x",
+    "threshold": "x where it is exactly 0",
+    "limit": "what is left in the limit",
+}
+
+
+def _range(low: float, high: float) -> str:
+    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+
 
 def saturation(scorings: Iterable[str] | Mapping[str, Any] | None = None, *, keys: int = 16) -> Saturation:
-    """Measure the weight left to the other keys against a lead and against magnification.
-
-    Parameters
-    ----------
-    scorings : iterable of str, or mapping of str to config, optional
-        Names of variants, or configs under labels of your own, such as ``{"n = 3": SSAConfig(n=3)}``; by
-        default every variant whose scoring states its law. Learnable numbers have their initial values.
-    keys : int
-        Number of keys, the leading one included; from 4 to 10,000.
-
-    Returns
-    -------
-    Saturation
-
-    Raises
-    ------
-    ConfigError
-        For an unknown name, too few or too many keys, or parameters so extreme that no weight can be measured.
-    ModelError
-        If there are more keys than CosFormer's max_length.
-    """
+    """Measure the weight left to the other keys; :func:`babyssa.saturation` explains the parameters."""
     if type(keys) is not int or not 4 <= keys <= _MOST_KEYS:
         raise ConfigError(f"keys is {keys!r}", remedy=f"a whole number from 4 to {_MOST_KEYS:,}")
     if scorings is None:
@@ -123,6 +146,27 @@ def _heads(config: Any) -> int:
     if not wanted:
         return 1
     return sum(wanted) if isinstance(wanted[0], int) else math.ceil(1 / min(wanted))
+
+
+def write_saturation(result: Saturation, out: Path) -> None:
+    """Write curves.csv (the curves), saturation.png and saturation.csv (the table)."""
+    from babyssa.probing.figures import draw_saturation
+
+    with atomic_write(out / "curves.csv") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["scoring", "condition", "x", "weight_of_others"])
+        for curve in result.curves:
+            points = zip(curve.x, curve.mass, strict=True)
+            writer.writerows([curve.scoring, curve.condition, x, weight] for x, weight in points)
+    with atomic_write(out / "saturation.png", "wb") as file:
+        draw_saturation(result).savefig(file, format="png")
+    with atomic_write(out / "saturation.csv") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        names = ["deviation_percent", "fitted_from", "fitted_to", "holds_from"]
+        writer.writerow(["scoring", "condition", "law", "theory", "measured", *names])
+        for curve in result.curves:
+            law = (curve.law.kind, curve.law.value, curve.measured)
+            writer.writerow([curve.scoring, curve.condition, *law, *(getattr(curve, name) for name in names)])
 
 
 @torch.no_grad()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from babyssa.errors import ConfigError
+from babyssa.recipes import Recipe
 from babyssa.training.config import Optimisation, check_seed
 
 
@@ -53,7 +54,7 @@ class InContextSize:
 
 
 @dataclass(frozen=True)
-class SyntheticTraining:
+class SyntheticTraining(Recipe):
     """One run on a synthetic task.
 
     Parameters

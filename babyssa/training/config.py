@@ -61,8 +61,10 @@ class Optimisation:
         The learning rate after the warm-up: it falls linearly to 0, stays, or falls to 0 along a cosine.
     weight_decay : float
         Decoupled weight decay; never applied to biases, normalisations and scoring parameters.
-    beta1, beta2 : float
-        AdamW's decay rates.
+    beta1 : float
+        AdamW's decay rate of the mean gradient.
+    beta2 : float
+        AdamW's decay rate of the mean squared gradient.
     max_grad_norm : float
         Gradients are scaled down to this norm; 0 turns clipping off.
     log_every : int

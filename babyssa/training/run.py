@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import signal
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
@@ -17,6 +17,7 @@ from babyssa import processes
 from babyssa.attention import Scoring, scoring_config
 from babyssa.console import quiet_transformers, say
 from babyssa.corpus import load_tokenizer, tokenizer_sha256, train_tokenizer
+from babyssa.display import Column, Shown, Table
 from babyssa.errors import Stopped
 from babyssa.files import locked, remove_partials, tensors_sha256, versions
 from babyssa.models.run_config import CHECKPOINTS, CONFIG, read_settings
@@ -38,6 +39,9 @@ from babyssa.training.run_folder import (
 )
 from babyssa.training.stopping import stop_requests
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 class RunSettings(Protocol):
     """What the settings of every kind of run have: a frozen dataclass with these fields among others."""
@@ -50,7 +54,7 @@ class RunSettings(Protocol):
 
 
 @dataclass(frozen=True)
-class TrainingRun:
+class TrainingRun(Shown):
     """What a finished run amounts to.
 
     Parameters
@@ -81,6 +85,23 @@ class TrainingRun:
     tokens: int
     seconds: float
     measured: dict[str, float]
+
+    def tables(self) -> Iterator[Table]:
+        rows = [
+            ("steps", f"{self.steps:,}"),
+            ("tokens", f"{self.tokens:,}"),
+            ("seconds", f"{self.seconds:,.0f}"),
+            ("tokens per second", f"{self.tokens / self.seconds:,.0f}"),
+            *((name, f"{value:.4g}") for name, value in self.measured.items()),
+        ]
+        columns = (Column("measure"), Column("value", right=True))
+        yield Table(columns, rows, f"model: {self.folder}", header=False)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row with everything."""
+        import pandas as pd
+
+        return pd.DataFrame([{**asdict(self), **self.measured}]).drop(columns="measured")
 
 
 def check_run(settings: RunSettings, overwrite: bool) -> None:

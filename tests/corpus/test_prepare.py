@@ -327,10 +327,10 @@ def test_the_command_prints_the_counts_and_says_what_it_wrote(corpus, tmp_path, 
     ("arguments", "status", "what"),
     [
         (["{in}/none.csv", "--out", "{out}"], 1, "none.csv: no such file"),
-        (["--out", "{out}"], 2, "no source given"),
+        (["--out", "{out}"], 2, "SOURCES is missing"),
         (["{in}"], 2, "out"),
         (["{in}", "--out", "{out}", "--kind", "word"], 2, "kind"),
-        (["{in}", "--out", "{out}", "--min-wrods", "3"], 2, "did you mean 'min_words'"),
+        (["{in}", "--out", "{out}", "--min-wrods", "3"], 2, "did you mean '--min-words'"),
         (["{in}", "--out", "{in}/a.csv"], 1, "is a file, not a folder"),
     ],
 )

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from babyssa.decoder import evaluate
+from babyssa import evaluate
 from babyssa.encoder import EncoderSize, build_encoder
 from babyssa.errors import BabySSAError, ConfigError, DataError, OutputExistsError
 from babyssa.models import score

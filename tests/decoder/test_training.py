@@ -11,7 +11,6 @@ import yaml
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from babyssa.attention import scoring_parameters
-from babyssa.commands.settings import read_recipe
 from babyssa.decoder import DecoderTraining, Evaluation, generate, train_decoder
 from babyssa.decoder.training import unigram_perplexity
 from babyssa.errors import ConfigError, DataError, OutputExistsError
@@ -44,7 +43,7 @@ def test_the_command_writes_a_run_folder_for_every_other_command(
         *("--variant", variant, *TINY),
     )
     assert status == 0, stderr
-    assert str(out) in stdout and "perplexity: " in stdout
+    assert str(out) in stdout and "\nperplexity " in stdout
     written = yaml.safe_load((out / "config.yaml").read_text())
     assert (written["kind"], written["variant"], written["documents"]) == ("decoder", variant, "lines")
     assert written["scoring"].get("max_length") == (32 if variant == "cosformer" else None)
@@ -187,7 +186,7 @@ def test_blocks_are_documents(settings, tmp_path):
 
 @pytest.mark.parametrize("recipe, layers, batch", [("mini", 4, 8), ("nemotron-114m", 12, 768)])
 def test_the_recipes_read(recipe, layers, batch, tmp_path):
-    settings = read_recipe(recipe, DecoderTraining, corpus="corpus", out=tmp_path)
+    settings = DecoderTraining.from_recipe(recipe, corpus="corpus", out=tmp_path)
     optimisation = settings.optimisation
     assert settings.size.layers == layers
     assert optimisation.batch_size * optimisation.gradient_accumulation == batch
@@ -226,7 +225,7 @@ def test_a_tiny_corpus_is_refused_and_nothing_is_lost(
         (("--variant", "sofmax"), "did you mean 'softmax'"),
         (("--scoring.m", 2), "no parameter"),
         (("--size.heads", 3), "not a multiple"),
-        (("--size.dropout", 0.1), "unknown option 'size.dropout'"),
+        (("--size.dropout", 0.1), "unknown option '--size.dropout'"),
         (("--optimisation.gradient_accumulation", 0), "gradient-accumulation is 0"),
         (("--documents", "words"), "documents"),
         (("--shuffle_buffer", 0), "shuffle-buffer is 0"),

@@ -8,7 +8,6 @@ import torch
 from transformers import AutoModelForMaskedLM, RobertaConfig, RobertaForMaskedLM
 
 from babyssa.attention import scorings, variants
-from babyssa.commands.settings import read_recipe
 from babyssa.encoder import EncoderSize, EncoderTraining, MaskedSentences, Masking, Vocabulary, build_encoder
 from babyssa.encoder.model import masked_lm_loss
 from babyssa.errors import ConfigError
@@ -67,7 +66,7 @@ def test_babyberta_has_the_published_size():
         def __len__(self):
             return 8192
 
-    settings = read_recipe("babyberta", EncoderTraining, corpus="x", out="y")
+    settings = EncoderTraining.from_recipe("babyberta", corpus="x", out="y")
     model = build_encoder(settings.size, Published())
     assert sum(p.numel() for p in model.parameters()) == pytest.approx(8.52e6, rel=0.005)
 

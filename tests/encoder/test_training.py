@@ -282,7 +282,7 @@ BAD = [
     (["--variant", "ssa", "--scoring.n", "0.5"], 2, "n = 0.5 is out of its domain"),
     (["--variant", "ssa", "--scoring.b", "0"], 2, "b = 0 is out of its domain; b is greater than 0"),
     (["--variant", "ssa", "--scoring.q", "1"], 2, "no parameter 'q'"),
-    (["--sise.layers", "2"], 2, "did you mean 'size.layers'"),
+    (["--sise.layers", "2"], 2, "did you mean '--size.layers'"),
     (["--size.layers", "two"], 2, "size.layers"),
     (["--size.hidden_size", "30", "--size.heads", "4"], 2, "not a multiple"),
     (["--optimisation.batch_size", "0"], 2, "batch-size is 0"),
@@ -337,7 +337,7 @@ def test_bad_input_with_overwrite_leaves_the_earlier_run_alone(
         ("seed: 1\nsize: 4\n", "recipe.yaml:2: size is 4, expected a mapping"),
         (
             "optimisation:\n  steps: many\n",
-            "optimisation.steps is 'many', expected int",
+            "optimisation.steps is 'many', expected a whole number",
         ),
         ("size:\n  heads: 0\n", "size.heads is 0"),
     ],

@@ -4,7 +4,6 @@ import dataclasses
 
 import pytest
 
-from babyssa.commands.settings import read_recipe
 from babyssa.encoder import EncoderTraining
 from babyssa.errors import OutputExistsError
 from babyssa.experiments.demo import run_demo
@@ -12,7 +11,7 @@ from babyssa.experiments.demo import run_demo
 
 @pytest.mark.slow
 def test_the_demo_makes_a_corpus_a_tokenizer_four_models_and_a_comparison(tmp_path):
-    settings = read_recipe("demo", EncoderTraining, corpus=tmp_path, out=tmp_path)
+    settings = EncoderTraining.from_recipe("demo", corpus=tmp_path, out=tmp_path)
     short = dataclasses.replace(settings.optimisation, steps=3)
     out = tmp_path / "demo"
     made = run_demo(out, dataclasses.replace(settings, optimisation=short), pairs=4)

@@ -6,13 +6,13 @@ import signal
 
 import pytest
 
+from babyssa import probe
 from babyssa.corpus import train_tokenizer
 from babyssa.encoder import EncoderTraining, train_encoder
 from babyssa.encoder.config import EncoderSize, Evaluation
 from babyssa.errors import BabySSAError, BusyError, ConfigError, OutputExistsError, Stopped
 from babyssa.experiments.grid import Probing, sweep
 from babyssa.files import locked
-from babyssa.probing import probe
 from babyssa.training.config import Optimisation
 
 

@@ -49,8 +49,8 @@ def main(model: str, suite: str, sentences: str, order: str | None = None, metho
     """Compare both scorers, and print what they disagree in."""
     import numpy as np
 
+    from babyssa import load_suite, probe
     from babyssa.models import load_model
-    from babyssa.probing import load_suite, probe
 
     loaded = load_model(model, "cpu")
     whole = load_suite(suite, order)

@@ -356,4 +356,4 @@ def test_a_causal_model_without_bos_starts_from_eos_and_without_either_is_an_err
 
 
 def test_no_sentences_give_no_scores(masked):
-    assert score(masked, []) == []
+    assert list(score(masked, [])) == []

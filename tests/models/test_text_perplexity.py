@@ -154,7 +154,7 @@ def test_the_command_prints_the_unit_or_json(decoder, decoder_tokenizer, tmp_pat
     (tmp_path / "a.txt").write_text("\n".join(TEXT))
     arguments = ("perplexity", tmp_path / "model", tmp_path / "a.txt", "--documents", "lines")
     status, stdout, _ = run_babyssa(*arguments)
-    assert status == 0 and "nats per token" in stdout and "bits per byte" in stdout and "stride 12" in stdout
+    assert status == 0 and "nats per token" in stdout and "bits per byte" in stdout and "24, 12" in stdout
     status, stdout, _ = run_babyssa(*arguments, "--stride", 6, "--json")
     found = json.loads(stdout)
     assert (

@@ -6,9 +6,10 @@ import json
 import pytest
 import torch
 
+from babyssa import probe
 from babyssa.errors import DataError, OutputExistsError
 from babyssa.models import score
-from babyssa.probing import MinimalPair, Paradigm, Suite, probe
+from babyssa.probing import MinimalPair, Paradigm, Suite
 
 SUITE = Suite(
     "small",

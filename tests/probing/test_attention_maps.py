@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
+from babyssa import attention_maps
 from babyssa.attention import MixedConfig, SSAConfig, scoring_config, set_scoring
 from babyssa.errors import DataError, ModelError
 from babyssa.models import load_model
-from babyssa.probing import attention_maps
 from babyssa.probing.attention import mean_entropy
 from babyssa.probing.figures import draw_attention_maps
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
+from babyssa import diagnose
 from babyssa.errors import ConfigError, ModelError, OutputExistsError
 from babyssa.language.lexicon import load_lexicon
 from babyssa.models.loading import as_loaded
-from babyssa.probing import diagnose
 from babyssa.probing.diagnostic import (
     _control_labels,
     _folds,

@@ -124,7 +124,7 @@ def test_the_recipes_train(recipe, run_babyssa, tmp_path):
         *("--optimisation.steps", 1, "--optimisation.batch_size", 1, "--size.layers", 1, "--evaluate_every", 0),
     )
     assert status == 0, stderr
-    assert f"model: {tmp_path / 'run'}" in stdout and "1 steps" in stdout
+    assert f"model: {tmp_path / 'run'}" in stdout and "\nsteps " in stdout
 
 
 def test_a_task_that_is_not_there_gets_one_line(run_babyssa, tmp_path):

@@ -8,10 +8,10 @@ import subprocess
 
 import pytest
 
+from babyssa import probe
 from babyssa.encoder import train_encoder
 from babyssa.errors import StorageError
 from babyssa.files import atomic_write
-from babyssa.probing import probe
 from babyssa.training.resume import ResumePoints
 
 

@@ -1,0 +1,281 @@
+"""Verbs that ask a language model about text: scores, perplexity, generation, benchmark tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from babyssa.decoder.harness import HarnessResult
+    from babyssa.models.scores import SentenceScores
+    from babyssa.models.text_perplexity import Perplexity
+
+
+def score(
+    model: Any,
+    sentences: Iterable[str] | None = None,
+    *,
+    method: Literal["pll", "pll-word-l2r", "holistic", "loglik"] | None = None,
+    reduction: Literal["sum", "mean"] | None = None,
+    batch_size: int | None = None,
+    device: str | None = None,
+    precision: Literal["float32", "bfloat16"] = "float32",
+) -> SentenceScores:
+    """Score sentences, token by token, in nats (higher is better).
+
+    Parameters
+    ----------
+    model : str, path-like, LoadedModel or (model, tokenizer)
+        a model folder or hub id, masked or causal
+    sentences : iterable of str, optional
+        sentences (default: one per line of standard input)
+    method : str, optional
+        how to score; default: pll for masked models, loglik for causal ones, which take no other
+    reduction : str, optional
+        from tokens to the sentence (default: sum); holistic is a mean by definition
+    batch_size : int, optional
+        rows in one forward pass; does not change scores
+    device : str, optional
+        cpu, cuda, cuda:1, ... (default: a GPU if there is one)
+    precision : str
+        what the model computes in, up to the logits; bfloat16 is faster where the device computes in it
+
+    Returns
+    -------
+    SentenceScores
+        A sequence of :class:`babyssa.models.SentenceScore`, in the order given.
+
+    Raises
+    ------
+    ConfigError
+        If method or reduction does not fit the model.
+    DataError
+        If a sentence cannot be scored; nothing is scored then.
+    ModelError
+        If the model cannot be loaded, or gives NaN or infinity.
+
+    Examples
+    --------
+    babyssa score runs/ssa "the dogs bark ." "the dogs barks ."
+    babyssa score gpt2 --json < sentences.txt
+    """
+    from babyssa.corpus.lines import sentences_from_stdin
+    from babyssa.models.loading import as_loaded
+    from babyssa.models.scores import score
+
+    if sentences is None:
+        sentences = sentences_from_stdin()
+    return score(
+        as_loaded(model, device=device),
+        sentences,
+        method=method,
+        reduction=reduction,
+        batch_size=batch_size,
+        precision=precision,
+    )
+
+
+def perplexity(
+    model: Any,
+    file: str,
+    *,
+    documents: Literal["lines", "blocks", "file"] | None = None,
+    max_length: int | None = None,
+    stride: int | None = None,
+    text_column: str = "text",
+    batch_size: int | None = None,
+    device: str | None = None,
+) -> Perplexity:
+    """Perplexity of a text (causal models) or pseudo-perplexity of its sentences (masked models), per token.
+
+    A causal model reads the text through a sliding window, and predicts every token once.
+
+    Parameters
+    ----------
+    model : str, path-like, LoadedModel or (model, tokenizer)
+        a model folder or hub id, causal or masked
+    file : path-like
+        a text file, a prepared corpus, or a dataset
+    documents : str, optional
+        where documents end in a text file: lines, blocks (separated by empty lines), or file (the whole is one
+        text, without an end token); default: as the model was trained, if its folder says so, else file
+    max_length : int, optional
+        tokens in a window (default: the model's positions)
+    stride : int, optional
+        tokens by which the window moves (default: half of max-length); fewer give each token more context
+    text_column : str
+        column of text in a dataset
+    batch_size : int, optional
+        windows in one forward pass; does not change the result
+    device : str, optional
+        cpu, cuda, cuda:1, ... (default: a GPU if there is one)
+
+    Returns
+    -------
+    Perplexity
+
+    Raises
+    ------
+    DataError
+        If the text is missing, empty or broken; for a masked model also if a sentence is too long.
+    ConfigError
+        If `max_length` or `stride` does not fit the model.
+    ModelError
+        If the model cannot be loaded, or gives NaN or infinity.
+
+    Examples
+    --------
+    babyssa perplexity runs/decoder held-out.txt
+    babyssa perplexity gpt2 article.txt --stride 128 --json
+    babyssa perplexity runs/encoder sentences.txt
+    """
+    from babyssa.models.loading import as_loaded
+    from babyssa.models.text_perplexity import perplexity
+
+    return perplexity(
+        as_loaded(model, device=device),
+        file,
+        documents=documents,
+        max_length=max_length,
+        stride=stride,
+        text_column=text_column,
+        batch_size=batch_size,
+    )
+
+
+def generate(
+    model: Any,
+    prompts: Iterable[str] = ("",),
+    *,
+    max_new_tokens: int = 40,
+    temperature: float = 1.0,
+    seed: int = 0,
+    device: str | None = None,
+) -> list[str]:
+    """Let a causal model continue each prompt, until it ends the text or the tokens are used up.
+
+    Parameters
+    ----------
+    model : str, path-like, LoadedModel or (model, tokenizer)
+        a model folder or hub id, causal
+    prompts : iterable of str
+        texts to continue; without one, a new text begins
+    max_new_tokens : int
+        most tokens to add
+    temperature : float
+        divides the logits before a token is drawn; 0 always takes the most probable token
+    seed : int
+        decides what is drawn for each prompt, whatever the others are
+
+    device : str, optional
+        cpu, cuda, cuda:1, ... (default: a GPU if there is one)
+
+    Returns
+    -------
+    list of str
+        Each prompt with its continuation, as the tokenizer writes it.
+
+    Raises
+    ------
+    ConfigError
+        If the model is not causal, or a setting is out of its domain.
+    DataError
+        If a prompt and the new tokens are more than the model takes.
+
+    Examples
+    --------
+    babyssa generate runs/decoder "where is the" --seed 1
+    babyssa generate runs/decoder --temperature 0
+    """
+    from babyssa.decoder.generation import generate
+    from babyssa.models.loading import as_loaded
+
+    return generate(
+        as_loaded(model, device=device),
+        prompts,
+        max_new_tokens=max_new_tokens,
+        temperature=temperature,
+        seed=seed,
+    )
+
+
+def evaluate(
+    model: Any,
+    tasks: Iterable[str] | None = None,
+    *,
+    include_path: Path | None = None,
+    limit: int | None = None,
+    fewshot: int | None = None,
+    seed: int = 0,
+    out: Path | None = None,
+    batch_size: int = 16,
+    device: str | None = None,
+    overwrite: bool = False,
+) -> HarnessResult:
+    """Evaluate a causal model on tasks of lm-evaluation-harness (pip install 'babyssa[harness]').
+
+    Shows every metric with its standard error, in percent. Text longer than the model's positions loses its
+    beginning, as the harness does it.
+
+    Parameters
+    ----------
+    model : str, path-like, LoadedModel or (model, tokenizer)
+        a model folder or hub id, causal
+    tasks : iterable of str, optional
+        names of tasks (default: arc_challenge arc_easy boolq cb copa hellaswag record winogrande)
+    include_path : path-like, optional
+        a folder with task YAML files of your own, which take precedence
+    limit : int, optional
+        only the first so many examples of each task
+    fewshot : int, optional
+        solved examples in each prompt (default: each task's own number)
+    seed : int
+        decides which solved examples are taken, and the bootstrap of standard errors
+    out : path-like, optional
+        folder to write harness.json into
+    batch_size : int
+        rows in one forward pass
+    device : str, optional
+        cpu, cuda, cuda:1, ... (default: a GPU if there is one)
+    overwrite : bool
+        replace an earlier result in --out
+
+    Returns
+    -------
+    HarnessResult
+
+    Raises
+    ------
+    BabySSAError
+        If lm-evaluation-harness is not installed.
+    ConfigError
+        If a task is unknown, or the model is not causal.
+    DataError
+        If a task cannot be loaded, as without a network; nothing is scored then.
+    OutputExistsError
+        If `out` holds a result and `overwrite` is false.
+
+    Examples
+    --------
+    babyssa evaluate runs/decoder --tasks arc_easy copa --out results/decoder
+    babyssa evaluate runs/decoder --tasks my_task --include-path my_tasks
+    """
+    from babyssa.decoder.harness import RESULT, TASKS, evaluate
+    from babyssa.files import check_overwrite, write_json
+
+    if out is not None:
+        check_overwrite(out, [RESULT], overwrite)
+    result = evaluate(
+        model,
+        TASKS if tasks is None else tasks,
+        include_path=include_path,
+        limit=limit,
+        fewshot=fewshot,
+        seed=seed,
+        batch_size=batch_size,
+        device=device,
+    )
+    if out is not None:
+        write_json(Path(out) / RESULT, result.summary())
+    return result

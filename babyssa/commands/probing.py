@@ -1,0 +1,305 @@
+"""Verbs that look into a model: minimal pairs, diagnostic classifiers, attention, saturation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from babyssa.probing.accuracy import ProbeResult
+    from babyssa.probing.attention import AttentionMaps
+    from babyssa.probing.diagnostic import DiagnosticResult
+    from babyssa.probing.saturation import Saturation
+
+
+def probe(
+    model: Any,
+    suite: Any = "packaged",
+    *,
+    out: Path | None = None,
+    order: Literal["bad-first", "good-first"] | None = None,
+    method: Literal["pll", "pll-word-l2r", "holistic", "loglik"] | None = None,
+    reduction: Literal["sum", "mean"] | None = None,
+    paradigms: Iterable[str] | None = None,
+    limit: int | None = None,
+    columns: Iterable[str] = (),
+    delimiter: str | None = None,
+    strict: bool = False,
+    variant: str | None = None,
+    seed: int | None = None,
+    batch_size: int | None = None,
+    device: str | None = None,
+    precision: Literal["float32", "bfloat16"] = "float32",
+    overwrite: bool = False,
+) -> ProbeResult:
+    """Score a suite of minimal pairs: is the grammatical sentence of each pair the more probable one?
+
+    Shows accuracy by paradigm; a tie counts one half.
+
+    Parameters
+    ----------
+    model : str, path-like, LoadedModel or (model, tokenizer)
+        a model folder or hub id, masked or causal
+    suite : str, path-like or Suite
+        packaged, a file (.txt, .jsonl, .csv, .tsv), a folder of them, or a folder with manifest.yaml
+    out : path-like, optional
+        folder to write summary.json and pairs.csv into
+    order : str, optional
+        which line of a pair comes first in .txt files, where no manifest says so
+    method : str, optional
+        how to score; default: pll for masked models, loglik for causal ones, which take no other
+    reduction : str, optional
+        from tokens to the sentence (default: sum); holistic is a mean by definition
+    paradigms : iterable of str, optional
+        only these paradigms
+    limit : int, optional
+        only so many pairs of each paradigm, from the first
+    columns : iterable of str
+        columns or keys with other names, such as good=grammatical bad=ungrammatical
+    delimiter : str, optional
+        what separates the columns of a table (default: found): one character, or comma, semicolon, tab, bar
+    strict : bool
+        refuse pairs whose two sentences are identical, which otherwise count as ties
+    variant : str, optional
+        name of the scoring function in comparisons (default: from the model folder's config.yaml)
+    seed : int, optional
+        seed of the training run (default: from the model folder's config.yaml)
+    batch_size : int, optional
+        rows in one forward pass; does not change scores
+    device : str, optional
+        cpu, cuda, cuda:1, ... (default: a GPU if there is one)
+    precision : str
+        bfloat16 is faster where the device computes in it, and decides a few close pairs differently
+    overwrite : bool
+        replace an earlier result in --out
+
+    Returns
+    -------
+    ProbeResult
+
+    Raises
+    ------
+    OutputExistsError
+        If `out` holds a result and `overwrite` is false.
+    ConfigError, DataError, ModelError
+        If suite, model and method cannot be used, or not together; nothing is scored if one sentence cannot be.
+
+    Examples
+    --------
+    babyssa probe runs/ssa --out results/ssa
+    babyssa probe runs/ssa --suite zorro/ --order bad-first --out results/zorro
+    babyssa probe gpt2 --suite blimp.jsonl --method loglik --out results/gpt2
+    """
+    from babyssa.files import check_overwrite
+    from babyssa.probing.suites import Suite, load_suite
+
+    if out is not None:
+        check_overwrite(out, ["summary.json", "pairs.csv"], overwrite)
+    if not isinstance(suite, Suite):
+        suite = load_suite(suite, order, _columns(columns), delimiter=delimiter, strict=strict)
+    suite = suite.select(paradigms, limit)
+
+    from babyssa.models.loading import as_loaded
+    from babyssa.probing.accuracy import probe, write_result
+
+    result = probe(
+        as_loaded(model, device=device),
+        suite,
+        method=method,
+        reduction=reduction,
+        variant=variant,
+        seed=seed,
+        batch_size=batch_size,
+        precision=precision,
+    )
+    if out is not None:
+        write_result(result, suite, Path(out))
+    return result
+
+
+def diagnose(
+    model: Any,
+    *,
+    task: Literal["subject-number"] = "subject-number",
+    folds: int = 5,
+    seed: int = 0,
+    out: Path | None = None,
+    device: str | None = None,
+    overwrite: bool = False,
+) -> DiagnosticResult:
+    """Read a grammatical feature off the hidden states of each layer with a linear classifier.
+
+    The task subject-number is the number of the subject's head, read before the verb, across a prepositional
+    phrase whose noun has a number of its own. Shows, for each layer: accuracy on nouns that the classifier was
+    not trained on, accuracy on nouns that it was, accuracy on a control task (random labels for each noun), and
+    selectivity (the second minus the third).
+
+    Parameters
+    ----------
+    model : str, path-like, LoadedModel or (model, tokenizer)
+        a model folder or hub id, masked or causal
+    task : str
+        what to read
+    folds : int
+        folds of the cross-validation, at least 2
+    seed : int
+        seed of the sentences, the folds and the control labels
+    out : path-like, optional
+        folder to write diagnostic.json and diagnostic.csv into
+    device : str, optional
+        cpu, cuda, cuda:1, ... (default: a GPU if there is one)
+    overwrite : bool
+        replace an earlier result in --out
+
+    Returns
+    -------
+    DiagnosticResult
+        One :class:`babyssa.probing.diagnostic.LayerResult` per layer, from the embeddings up.
+
+    Raises
+    ------
+    ConfigError
+        If there are fewer than 2 folds.
+    ModelError
+        If the model cannot be loaded or gives no hidden states, or its tokenizer splits too many of the nouns.
+    OutputExistsError
+        If `out` holds a result and `overwrite` is false.
+
+    Examples
+    --------
+    babyssa diagnose runs/ssa
+    babyssa diagnose runs/ssa --out results/ssa-number
+    """
+    from babyssa.files import check_overwrite
+    from babyssa.models.loading import as_loaded
+    from babyssa.probing.diagnostic import RESULT, TABLE, check_diagnosis, diagnose, write_result
+
+    check_diagnosis(task, folds, seed)
+    if out is not None:
+        check_overwrite(out, [RESULT, TABLE], overwrite)
+    result = diagnose(as_loaded(model, device=device), task=task, folds=folds, seed=seed)
+    if out is not None:
+        write_result(result, Path(out))
+    return result
+
+
+def attention_maps(
+    model: Any, text: str, *, out: Path | None = None, device: str | None = None, overwrite: bool = False
+) -> AttentionMaps:
+    """Show where each head of a model looks while it reads a text.
+
+    Shows, for every head, the entropy of a query's weights (nats) and its largest weight, both averaged over
+    the queries, and the numbers of its scoring function (n and b, or tau). Layers and heads count from 1. With
+    --out, writes attention.png (the maps), weights.csv (every weight), heads.csv and attention.json. A masked
+    model reads the text between its special tokens, a causal one after bos, with nothing masked.
+
+    Parameters
+    ----------
+    model : str, path-like, LoadedModel or (model, tokenizer)
+        a model folder or hub id, masked or causal
+    text : str
+        what it reads
+    out : path-like, optional
+        folder to write to
+    device : str, optional
+        cpu, cuda, cuda:1, ... (default: a GPU if there is one)
+    overwrite : bool
+        replace an earlier result in --out
+
+    Returns
+    -------
+    AttentionMaps
+
+    Raises
+    ------
+    DataError
+        If the text is empty, too long for the model, or cannot be represented.
+    ModelError
+        If the model cannot be loaded, or forms no attention weights.
+    OutputExistsError
+        If `out` holds a result and `overwrite` is false.
+
+    Examples
+    --------
+    babyssa attention runs/ssa "where does the dog sleep ?"
+    babyssa attention gpt2 "The dogs in the garden bark." --out maps
+    """
+    from babyssa.console import say
+    from babyssa.probing.attention import FILES, attention_maps
+
+    found = attention_maps(model, text, out=out, overwrite=overwrite, device=device)
+    if out is not None:
+        say(f"wrote {', '.join(FILES)} to {out}")
+    return found
+
+
+def saturation(
+    scorings: Iterable[str] | None = None,
+    *,
+    keys: int = 16,
+    out: Path | None = None,
+    overwrite: bool = False,
+) -> Saturation:
+    """Measure how scoring functions saturate, and compare with theory.
+
+    Two conditions: one logit leads the others by D, and all logits are magnified by a factor c. Shows, for
+    each scoring and condition, what theory says of the weight that is left to the other keys, and the same
+    measured in float64: the slope of its logarithm, the point from which it is exactly 0, or what is left of it
+    in the limit. With --out, writes saturation.csv (the table), curves.csv (the curves) and saturation.png.
+
+    Parameters
+    ----------
+    scorings : iterable of str, or mapping of str to config, optional
+        names of scoring functions (default: all with a known law); in Python also configs under labels
+    keys : int
+        number of keys, the leading one included; from 4 to 10,000
+    out : path-like, optional
+        folder to write to
+    overwrite : bool
+        replace an earlier result in --out
+
+    Returns
+    -------
+    Saturation
+        What is learnable is measured at its initial value.
+
+    Raises
+    ------
+    ConfigError
+        If a name is unknown, there are too few or too many keys, or no weight can be measured because parameters
+        are too extreme.
+    OutputExistsError
+        If `out` holds a result and `overwrite` is false.
+
+    Examples
+    --------
+    babyssa saturation
+    babyssa saturation --scorings softmax ssa-1.5 ssa-2 sparsemax --out saturation
+    """
+    from babyssa.files import check_overwrite
+
+    if out is not None:
+        check_overwrite(out, ["saturation.csv", "curves.csv", "saturation.png"], overwrite)
+
+    from babyssa.console import say
+    from babyssa.probing.saturation import saturation, write_saturation
+
+    result = saturation(scorings, keys=keys)
+    if out is not None:
+        write_saturation(result, Path(out))
+        say(f"wrote saturation.csv, curves.csv, saturation.png to {out}")
+    return result
+
+
+def _columns(words: Iterable[str]) -> dict[str, str]:
+    """``["good=a", "bad=b"]`` as a dict."""
+    from babyssa.errors import ConfigError
+
+    pairs = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not (key and equals and value):
+            raise ConfigError(f"--columns takes words like good=NAME, not '{word}'")
+        pairs[key] = value
+    return pairs
