@@ -3,9 +3,12 @@
 import collections
 import csv
 import gzip
+import importlib.util
 import io
+import random
 import tracemalloc
 import zipfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -99,6 +102,20 @@ def test_any_bytes_are_read_or_refused_with_their_file(folder, content, name):
         list(reader(path))
     except BabySSAError as error:
         assert error.path is not None
+
+
+def test_edited_files_of_every_format_are_read_or_refused_in_one_line(tmp_path, capsys):
+    path = Path(__file__).parents[2] / "benchmarks" / "fuzz_readers.py"
+    spec = importlib.util.spec_from_file_location("fuzz_readers", path)
+    fuzz = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(fuzz)
+    outcomes = collections.Counter()
+    for number in range(400):
+        rng = random.Random(number)
+        name = rng.choice(list(fuzz.SEEDS))
+        (tmp_path / name).write_bytes(fuzz.mutated(fuzz.SEEDS[name], rng))
+        outcomes[fuzz.check(tmp_path / name, rng)] += 1
+    assert min(outcomes["read"], outcomes["refused"]) > 50
 
 
 def peak_memory(function):
