@@ -160,7 +160,7 @@ def known_options(arguments: ArgumentCollection) -> list[str]:
 
 
 def make_app(name: str, **options: Any) -> App:
-    """A cyclopts App that returns what its function returns and raises what is wrong."""
+    """A cyclopts App that returns what its function returns, and raises errors instead of printing them."""
     from cyclopts import App, Parameter
 
     def shown(default: Any) -> str | None:
@@ -256,7 +256,8 @@ def _invalid(argument: Argument, token: Any) -> ConfigError:
         f"{name} is '{token.value}', expected {_kind(argument.hint)}",
         path=path or None,
         line=int(line) if path else None,
-        remedy=nearest(token.value, choices).partition(" known:")[0] if choices else None,
+        # The message has all the choices already.
+        remedy=nearest(token.value, choices).partition("known:")[0].strip() or None,
     )
 
 

@@ -255,7 +255,7 @@ def generate_suite(
     ConfigError
         If a paradigm is unknown, or `pairs` is not a multiple of 4.
     DataError
-        If a paradigm has too few words for so many pairs.
+        If there are too few words for that many pairs.
     OutputExistsError
         If `out` holds a suite and `overwrite` is false.
 

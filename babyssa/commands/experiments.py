@@ -131,7 +131,7 @@ def shift(
     Raises
     ------
     DataError, ModelError
-        If a folder is no finished run of a synthetic task.
+        If a folder does not hold a finished run of a synthetic task.
     OutputExistsError
         If `out` holds results and `overwrite` is false.
 
@@ -185,7 +185,7 @@ def sweep(
     method : str
         scoring method
     limit : int, optional
-        only so many pairs of each paradigm
+        pairs per paradigm (default: all)
     jobs : int
         cells at a time, each in a process of its own with its share of the CPU's cores
 
@@ -202,7 +202,7 @@ def sweep(
     BusyError
         If another process sweeps into the same folder.
     BabySSAError
-        If so many cells failed that there is nothing to compare.
+        If too many cells failed to compare any.
 
     Examples
     --------

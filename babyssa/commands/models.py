@@ -227,7 +227,7 @@ def evaluate(
     include_path : path-like, optional
         a folder with task YAML files of your own, which take precedence
     limit : int, optional
-        only the first so many examples of each task
+        examples per task, from the first (default: all)
     fewshot : int, optional
         solved examples in each prompt (default: each task's own number)
     seed : int

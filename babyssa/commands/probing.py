@@ -54,7 +54,7 @@ def probe(
     paradigms : iterable of str, optional
         only these paradigms
     limit : int, optional
-        only so many pairs of each paradigm, from the first
+        pairs per paradigm, from the first (default: all)
     columns : iterable of str
         columns or keys with other names, such as good=grammatical bad=ungrammatical
     delimiter : str, optional

@@ -55,7 +55,7 @@ class TaskResult:
 
 @dataclass(frozen=True)
 class HarnessResult(Shown):
-    """Metrics of a model on some tasks, and the versions that they were measured with."""
+    """A model's metrics on some tasks, and the versions they were measured with."""
 
     model: str
     tasks: tuple[TaskResult, ...]
@@ -155,14 +155,14 @@ def _check_installed() -> str:
 
 
 def _manager_with(tasks: Sequence[str], include_path: str | Path | None):
-    """A task manager that knows all of `tasks`: the user's alone where it suffices, for the other takes long."""
+    """A task manager that knows all of `tasks`: the user's alone if it does, since the harness's loads slowly."""
     from lm_eval.tasks import TaskManager
 
     own = None
     if include_path is not None:
         try:
             own = TaskManager(include_path=str(include_path), include_defaults=False)
-        except Exception as error:  # a broken YAML file raises whatever its loader raises
+        except Exception as error:  # a broken YAML file can raise anything
             said = " ".join(str(error).split())[:300]
             raise DataError(f"its tasks cannot be read: {said}", path=include_path) from error
         if set(tasks) <= set(own.all_tasks):
@@ -189,15 +189,15 @@ def _packaged_tasks():
 
 
 def _load(manager, task: str) -> None:
-    """Load a task and its data, or say in one line why not."""
+    """Load a task and its data; DataError with one line if that fails."""
     say(f"loading task {task}")
     try:
         manager.load([task])
-    except Exception as error:  # data sets, templates and Python code of tasks raise anything
+    except Exception as error:  # a task's data, templates and Python code can raise anything
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         raise DataError(
             f"task '{task}' cannot be loaded: {type(error).__name__}: {' '.join(lines)[:300]}",
-            remedy="its data are local files that are missing, or on the hub, which needs a network once",
+            remedy="check that its local files exist, or get its data from the hub with a network",
         ) from error
 
 
@@ -233,13 +233,13 @@ def _task_results(found: dict[str, Any]) -> Iterator[TaskResult]:
 
 
 def _bars_on_a_terminal_only() -> AbstractContextManager:
-    """Keep the harness's progress bars, which it does not let one turn off, out of files and pipes."""
+    """Keep the harness's progress bars, which cannot be turned off, out of files and pipes."""
     return nullcontext() if sys.stderr.isatty() else redirect_stderr(io.StringIO())
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep the harness's and the hub's log off stderr: what is wrong is raised."""
+    """Keep the harness's and the hub's log off stderr; errors are raised."""
     import datasets
 
     loggers = [logging.getLogger(name) for name in _LOGGERS]
