@@ -140,7 +140,7 @@ def train_tokenizer(
     min_frequency : int
         fewest times that a pair must occur to be merged
     lowercase : bool
-        lower-case all text
+        lower-case all text; --lowercase false keeps case
     overwrite : bool
         replace an earlier tokenizer
 

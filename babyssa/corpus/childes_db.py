@@ -69,8 +69,9 @@ def _in_days(utterances: Iterator[Utterance], path: Path) -> Iterator[Utterance]
             return
     ages = [utterance.age for utterance in held if utterance.age is not None]
     if ages:
+        span = " to ".join(dict.fromkeys(f"{age:g}" for age in (min(ages), max(ages))))
         raise DataError(
-            f"target_child_age is {min(ages):g} to {max(ages):g}: days, months or years?",
+            f"target_child_age is {span}: days, months or years?",
             path=path,
             remedy="pass --age-unit (childes-db counts days, but its R client exports months)",
         )

@@ -19,7 +19,7 @@ import numpy as np
 from babyssa.console import progress, say
 from babyssa.corpus.chat import read_chat
 from babyssa.corpus.childes_db import has_childes_db_columns, read_childes_db
-from babyssa.corpus.cleaning import CHILD, LONG_WORD, REASONS, CleaningRules, clean
+from babyssa.corpus.cleaning import CHILD, CHILD_ROLES, LONG_WORD, REASONS, CleaningRules, clean
 from babyssa.corpus.lines import filled_lines, read_lines
 from babyssa.corpus.text import read_dataset, read_text
 from babyssa.corpus.utterances import Utterance
@@ -184,8 +184,12 @@ def prepare(
         if not read:
             lost[source.location] = "nothing in it"
     if labels:
-        names = _some_of([name for name, _ in labels.most_common()])
-        say(f"speaker labels taken off {labels.total():,} lines of text ({names})")
+        children = CHILD_ROLES & labels.keys()
+        names = _some_of(["CHI" if name in children else name for name, _ in labels.most_common()])
+        left_out = (
+            "; children's lines are left out (--keep-child keeps them)" if children and not keep_child else ""
+        )
+        say(f"speaker labels taken off {labels.total():,} lines of text ({names}){left_out}")
 
     ages = [utterance.age for utterance, _ in kept if utterance.age is not None]
     stats = CorpusStats(

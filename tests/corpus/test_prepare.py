@@ -160,7 +160,10 @@ def test_headings_labels_and_child_lines_of_texts_go_and_are_counted(babylm, tmp
         "heading, no sentence": 1,
     }
     assert stats.roles == {"MOT": 1, "A": 1, "B": 1}
-    assert "speaker labels taken off 4 lines of text (Target_Child, MOT, A, ...)" in capsys.readouterr().err
+    assert (
+        "speaker labels taken off 4 lines of text (CHI, MOT, A, ...); children's lines are left out"
+        in capsys.readouterr().err
+    )
     prepare(babylm, tmp_path / "out", kind="text", keep_child=True, overwrite=True)
     assert read_corpus(tmp_path / "out")[0] == "more juice please"
 
