@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterator
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
@@ -261,46 +260,30 @@ class ScoredModelMixin:
 
 
 @cache
-def _scored_config_class(base: type[PreTrainedConfig]) -> type[PreTrainedConfig]:
+def _scored(base: type) -> type:
+    """The subclass of a transformers config or model class with a scoring; importable, so instances pickle."""
     name = f"Scored{base.__name__}"
-    namespace = {"model_type": _PREFIX + base.model_type, "__module__": __name__, "__qualname__": name}
-    return _publish(type(name, (ScoredConfigMixin, base), namespace))
-
-
-@cache
-def _scored_model_class(base: type[PreTrainedModel]) -> type[PreTrainedModel]:
-    name = f"Scored{base.__name__}"
-    namespace = {
-        "config_class": _scored_config_class(base.config_class),
-        "__module__": __name__,
-        "__qualname__": name,
-        "__doc__": f"{base.__name__} with a scoring function of babyssa.attention in its attention layers.",
-    }
-    return _publish(type(name, (ScoredModelMixin, base), namespace))
-
-
-def _publish(kind: type) -> type:
-    """Make a class created here importable by its name, so that its instances pickle."""
-    globals()[kind.__name__] = kind
-    return kind
-
-
-def _auto_classes() -> Iterator[type]:
-    for value in vars(modeling_auto).values():
-        if inspect.isclass(value) and getattr(value, "_model_mapping", None) is not None:
-            yield value
+    if issubclass(base, PreTrainedConfig):
+        mixin, own = ScoredConfigMixin, {"model_type": _PREFIX + base.model_type}
+    else:
+        text = f"{base.__name__} with a scoring function of babyssa.attention in its attention layers."
+        mixin, own = ScoredModelMixin, {"config_class": _scored(base.config_class), "__doc__": text}
+    globals()[name] = type(name, (mixin, base), {**own, "__module__": __name__, "__qualname__": name})
+    return globals()[name]
 
 
 @cache
 def register(config_class: type[PreTrainedConfig]) -> None:
     """Let the Auto classes load checkpoints of this model type with a scoring of this package."""
-    scored_config = _scored_config_class(config_class)
+    scored_config = _scored(config_class)
     AutoConfig.register(scored_config.model_type, scored_config)
-    for auto in _auto_classes():
+    for auto in vars(modeling_auto).values():
+        if not inspect.isclass(auto) or getattr(auto, "_model_mapping", None) is None:
+            continue
         model_class = auto._model_mapping.get(config_class, None)
         # transformers lists some classes under another model's config (an audio model's under Qwen2's).
         if inspect.isclass(model_class) and model_class.config_class is config_class:
-            auto.register(scored_config, _scored_model_class(model_class))
+            auto.register(scored_config, _scored(model_class))
 
 
 def register_checkpoint(name: str | os.PathLike) -> None:
@@ -347,10 +330,10 @@ def set_scoring(model: PreTrainedModel, config: Any) -> PreTrainedModel:
     base_config = type(model.config)
     register(base_config)
     _attach(model, config)
-    model.config.__class__ = _scored_config_class(base_config)
+    model.config.__class__ = _scored(base_config)
     model.config.attention_scoring = scoring_to_dict(config)
     model.config._attn_implementation = IMPLEMENTATION
-    model.__class__ = _scored_model_class(type(model))
+    model.__class__ = _scored(type(model))
     return model.to(device)
 
 

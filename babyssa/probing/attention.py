@@ -1,4 +1,4 @@
-"""Where a model looks while it reads one text: the attention weights of every head, and what sums them up."""
+"""Where a model looks while it reads a text: the attention weights of every head, and summaries of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class HeadAttention:
     layer, head : int
         Counted from 1.
     scoring : str or None
-        Name of its scoring function; None where the model has its own attention.
+        Name of its scoring function; None for the model's own attention.
     entropy : float
         Of the weights of one query, in nats, averaged over queries. Weights that do not sum to 1
         (Self-Adjust Softmax) are divided by their sum; a query without weights counts 0.
@@ -159,7 +159,7 @@ def _weights(loaded: LoadedModel, ids: list[int]) -> tuple[np.ndarray, ...]:
 
 @contextmanager
 def forming_weights(model: Any) -> Iterator[None]:
-    """A stock model's eager attention within the block: its fused ones return no weights."""
+    """Run a stock model with eager attention within the block: its fused ones return no weights."""
     before = getattr(model.config, "_attn_implementation", None)
     if scorings(model) or before == "eager" or not attention_layers(model):
         yield

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from babyssa.errors import printable
 from babyssa.figures import literal, series, styled
 
@@ -34,20 +36,13 @@ def draw_saturation(result: Saturation) -> Figure:
     """
     from matplotlib.figure import Figure
 
-    conditions = list(dict.fromkeys(curve.condition for curve in result.curves))
-    groups = _same(result)
-    rows = math.ceil(len(groups) / 5)
-    figure = Figure(figsize=(10, 4.6 + 0.25 * rows))
-    for axes, condition in zip(figure.subplots(1, len(conditions)), conditions, strict=True):
-        for number, group in enumerate(groups):
-            curve = next(c for c in group if c.condition == condition)
-            axes.plot(
-                curve.x,
-                curve.mass,
-                **series(number) | {"marker": ""},
-                linewidth=1.8,
-                label=literal(", ".join(dict.fromkeys(c.scoring for c in group))),
-            )
+    lines = _lines(result)
+    figure = Figure(figsize=(10, 4.6 + 0.25 * math.ceil(len(lines) / 5)))
+    for axes, condition in zip(figure.subplots(1, len(_AXES)), _AXES, strict=True):
+        for number, (names, curves) in enumerate(lines):
+            curve = curves[condition]
+            style = {**series(number), "marker": "", "linewidth": 1.8}
+            axes.plot(curve.x, curve.mass, label=literal(", ".join(names)), **style)
         axes.set_xscale("log")
         if condition == "lead":
             # A weight of exactly 0 is drawn below the panel, so that its line leaves it straight.
@@ -63,32 +58,29 @@ def draw_saturation(result: Saturation) -> Figure:
     figure.legend(
         *figure.axes[0].get_legend_handles_labels(),
         loc="outside upper center",
-        ncols=min(5, len(groups)),
+        ncols=min(5, len(lines)),
         handlelength=3,
     )
     return figure
 
 
-def _same(result: Saturation) -> list[list[SaturationCurve]]:
-    """The curves of each scoring, with those of the scorings that cannot be told from it."""
-    by_scoring: dict[str, list[SaturationCurve]] = {}
+def _lines(result: Saturation) -> list[tuple[list[str], dict[str, SaturationCurve]]]:
+    """The distinct lines: the names of the scorings that share one, and its curve in each condition."""
+    by_scoring: dict[str, dict[str, SaturationCurve]] = {}
     for curve in result.curves:
-        by_scoring.setdefault(curve.scoring, []).append(curve)
-    groups: list[list[SaturationCurve]] = []
-    for curves in by_scoring.values():
-        for group in groups:
-            if all(_close(a.mass, b.mass) for a, b in zip(curves, group, strict=False)):
-                group.extend(curves)
+        by_scoring.setdefault(curve.scoring, {})[curve.condition] = curve
+    lines: list[tuple[list[str], dict[str, SaturationCurve]]] = []
+    for scoring, curves in by_scoring.items():
+        for names, drawn in lines:
+            if all(
+                np.allclose(curve.mass, drawn[condition].mass, rtol=1e-3, atol=_LEAST_SHOWN / 10)
+                for condition, curve in curves.items()
+            ):
+                names.append(scoring)
                 break
         else:
-            groups.append(list(curves))
-    return groups
-
-
-def _close(left: Sequence[float], right: Sequence[float]) -> bool:
-    return all(
-        math.isclose(a, b, rel_tol=1e-3, abs_tol=_LEAST_SHOWN / 10) for a, b in zip(left, right, strict=True)
-    )
+            lines.append(([scoring], curves))
+    return lines
 
 
 @styled
