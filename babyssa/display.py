@@ -14,7 +14,7 @@ A result class inherits :class:`Shown` and says once what its tables are::
 It then has ``__rich__``, ``__str__``, ``_repr_html_``, ``to_markdown()`` and ``to_frame()``. Rows hold plain
 values; a column's format turns them into text, and the frame keeps them as they are. In a terminal a table never
 exceeds the width: headings and names wrap, and a table that is still too wide is split into blocks of columns,
-each with the first column repeated. Nothing is cut. :func:`show` prints a result to stdout.
+each with the first column(s) repeated. Nothing is cut. :func:`show` prints a result to stdout.
 
 Imports nothing heavy.
 """
@@ -81,7 +81,7 @@ class Table:
     Parameters
     ----------
     columns : sequence of Column
-        The first is repeated where the table is split to fit a terminal.
+        What is shown of each row.
     rows : sequence of sequence
         Values, not text.
     title : str
@@ -92,6 +92,8 @@ class Table:
         A last row under a rule; not part of the frame.
     header : bool
         Whether the headings show.
+    keys : int
+        How many columns say what a row is: they are repeated where the table is split.
     """
 
     columns: Sequence[Column]
@@ -100,6 +102,7 @@ class Table:
     notes: Sequence[str] = ()
     total: Sequence[Any] | None = None
     header: bool = True
+    keys: int = 1
 
     def cells(self) -> list[_Cells]:
         """The visible columns as text."""
@@ -149,7 +152,7 @@ class Table:
 
         if self.title:
             yield Text(printable(self.title), style="bold")
-        for number, block in enumerate(_blocks(self.cells(), options.max_width)):
+        for number, block in enumerate(_blocks(self.cells(), options.max_width, self.keys)):
             if number:
                 yield Text()
             yield self._block(block)
@@ -294,18 +297,19 @@ class _Cells:
         return cls(heading, texts, right, least, max(map(_width, (heading, *texts))))
 
 
-def _blocks(columns: list[_Cells], width: int) -> Iterator[list[tuple[_Cells, int]]]:
-    """Columns with their widths, in as many blocks as it takes to fit into `width`."""
+def _blocks(columns: list[_Cells], width: int, keys: int) -> Iterator[list[tuple[_Cells, int]]]:
+    """Columns with their widths, in as many blocks as it takes to fit into `width`; each starts with the keys."""
     if not columns:
         return
-    first, *others = columns
     if _total(column.least for column in columns) > width:
-        first = replace(first, least=max(first.least, min(first.natural, width // 3)))
+        # There will be several blocks, so none needs to be cramped.
+        columns = [replace(c, least=max(c.least, min(c.natural, width // 3))) for c in columns]
+    first, others = columns[:keys], columns[keys:]
     while True:
         taken = len(others)
-        while taken > 1 and _total(column.least for column in (first, *others[:taken])) > width:
+        while taken > 1 and _total(column.least for column in (*first, *others[:taken])) > width:
             taken -= 1
-        yield _widths([first, *others[:taken]], width)
+        yield _widths([*first, *others[:taken]], width)
         others = others[taken:]
         if not others:
             return

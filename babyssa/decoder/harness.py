@@ -79,7 +79,7 @@ class HarnessResult(Shown):
             for task in self.tasks
             for metric, value in task.metrics.items()
         ]
-        yield Table(columns, rows, f"{self.model}, lm-evaluation-harness {self.versions['lm_eval']}")
+        yield Table(columns, rows, f"{self.model}, lm-evaluation-harness {self.versions['lm_eval']}", keys=2)
 
 
 def evaluate(

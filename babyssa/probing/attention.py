@@ -103,7 +103,7 @@ class AttentionMaps(Shown):
             for head in self.heads
         ]
         tokens = " ".join(map(readable_token, self.tokens))
-        yield Table(columns, rows, f"{self.model} ({self.kind}), {len(self.tokens)} tokens: {tokens}")
+        yield Table(columns, rows, f"{self.model} ({self.kind}), {len(self.tokens)} tokens: {tokens}", keys=2)
 
 
 def attention_maps(

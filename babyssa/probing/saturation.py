@@ -90,7 +90,7 @@ class Saturation(Shown):
             Column("law", heading="of the weight left"),
             Column("theory", ".4f"),
             Column("measured", ".4f"),
-            Column("deviation_percent", lambda percent: f"{percent + 0.0:.3f}", "deviation %"),
+            Column("deviation_percent", "z.3f", "deviation %"),
             Column("fitted", heading="at x", right=True),
             Column("holds_from", ".3g", "within 2% from x", right=True),
         )
@@ -108,14 +108,14 @@ class Saturation(Shown):
             for curve in self.curves
         ]
         about = f"weight left to the other {self.keys - 1} of {self.keys} keys"
-        yield Table(columns, rows, f"{about}; x is a lead D, or a factor c of magnification")
+        yield Table(columns, rows, f"{about}; x is a lead D, or a factor c of magnification", keys=2)
 
 
 _QUANTITIES = {
-    "exponential": "slope of log against x",
-    "power": "slope of log against log x",
-    "threshold": "x where it is exactly 0",
-    "limit": "what is left in the limit",
+    "exponential": "slope of log on x",
+    "power": "slope of log on log x",
+    "threshold": "x where it ends",
+    "limit": "its limit",
 }
 
 
