@@ -16,8 +16,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+from babyssa.corpus.interruptible import interruptible
 from babyssa.corpus.lines import read_transcript, read_zip_members
 from babyssa.corpus.utterances import DAYS_PER_UNIT, Utterance
 from babyssa.errors import DataError
@@ -99,11 +101,15 @@ def parse_transcript(text: str, path: Path, name: str) -> Iterator[Utterance]:
     if not re.search(r"^@Begin\s*$", text, re.MULTILINE):
         raise DataError("is no CHAT transcript: it has no line '@Begin'", path=Path(name))
     # Without %mor there is nothing for the main tier to be out of step with.
-    file = pylangacq.CHAT.from_strs([text], ids=[name], strict=False, parallel=False, mor_tier=None)
+    file = interruptible(
+        partial(pylangacq.CHAT.from_strs, [text], ids=[name], strict=False, parallel=False, mor_tier=None)
+    )
     participants = file.headers()[0].participants
     roles = {participant.code: participant.role for participant in participants}
-    ages = [_days(participant.age) for participant in participants if participant.role == "Target_Child"]
-    age = ages[0] if len(ages) == 1 else None
+    targets = {participant.code for participant in participants if participant.role == "Target_Child"}
+    targets |= {fields[2] for fields in _ids(text) if fields[7] == "Target_Child"}
+    ages = [_days(participant.age) for participant in participants if participant.code in targets]
+    age = ages[0] if len(targets) == len(ages) == 1 else None
     for order, utterance in enumerate((u for u in file.utterances() if u.participant), start=1):
         code = utterance.participant
         words, kind = parse_main_tier(utterance.tiers[code])
@@ -116,6 +122,14 @@ def parse_transcript(text: str, path: Path, name: str) -> Iterator[Utterance]:
             age=age,
             transcript=name,
         )
+
+
+def _ids(text: str) -> Iterator[list[str]]:
+    """The fields of each @ID header: language, corpus, code, age, sex, group, social class, role."""
+    for header in re.findall(r"^@ID:(.*)", text, re.MULTILINE):
+        fields = [field.strip() for field in header.split("|")]
+        if len(fields) > 7:
+            yield fields
 
 
 def parse_main_tier(tier: str) -> tuple[str, str]:

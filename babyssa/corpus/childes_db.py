@@ -73,7 +73,7 @@ def _in_days(utterances: Iterator[Utterance], path: Path) -> Iterator[Utterance]
         raise DataError(
             f"target_child_age is {span}: days, months or years?",
             path=path,
-            remedy="pass --age-unit (childes-db counts days, but its R client exports months)",
+            remedy="pass --age-unit to 'babyssa prepare' (childes-db has days, but its R client exports months)",
         )
     yield from held
 

@@ -21,14 +21,14 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from babyssa.console import quiet_transformers, say
 from babyssa.corpus.cleaning import LONG_WORD, WORD_LIMIT
+from babyssa.corpus.interruptible import interruptible
 from babyssa.corpus.preparation import corpus_file, numbered_sentences
 from babyssa.errors import ConfigError, DataError, ModelError
 from babyssa.files import atomic_write, check_overwrite, read_json, write_json
@@ -36,7 +36,6 @@ from babyssa.files import atomic_write, check_overwrite, read_json, write_json
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-T = TypeVar("T")
 
 SPECIAL_TOKENS = {
     "mask_token": "<mask>",
@@ -115,7 +114,7 @@ def train_tokenizer(
     from transformers import PreTrainedTokenizerFast
 
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=_interruptible(lambda: _train(sentences, vocab_size, min_frequency, lowercase)),
+        tokenizer_object=interruptible(partial(_train, sentences, vocab_size, min_frequency, lowercase)),
         **SPECIAL_TOKENS,
         cls_token=SPECIAL_TOKENS["bos_token"],
         sep_token=SPECIAL_TOKENS["eos_token"],
@@ -370,7 +369,8 @@ def encode_sentences(tokenizer: PreTrainedTokenizerFast, sentences: Sequence[str
     """
     if not sentences:
         return []
-    return tokenizer(
+    encode = partial(
+        tokenizer,
         list(sentences),
         add_special_tokens=True,
         padding=False,
@@ -378,26 +378,8 @@ def encode_sentences(tokenizer: PreTrainedTokenizerFast, sentences: Sequence[str
         return_attention_mask=False,
         split_special_tokens=True,
         verbose=False,
-    )["input_ids"]
-
-
-def _interruptible(function: Callable[[], T]) -> T:
-    """The result of `function`, called in a thread: Rust code would not answer Ctrl-C before its end."""
-    done: Future[T] = Future()
-
-    def run():
-        try:
-            done.set_result(function())
-        except BaseException as error:
-            done.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    while True:
-        try:
-            return done.result(timeout=0.2)
-        except TimeoutError:
-            if done.done():
-                raise
+    )
+    return interruptible(encode)["input_ids"]
 
 
 def _train(sentences: list[str], vocab_size: int, min_frequency: int, lowercase: bool):

@@ -6,11 +6,13 @@ import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
 
+from babyssa.corpus.interruptible import interruptible
 from babyssa.errors import DataError, ModelError, quoted
 from babyssa.models.loading import LoadedModel
 
@@ -232,7 +234,8 @@ def encode_documents(tokenizer, documents: Iterable[str], *, end: bool = True) -
     """
     documents = iter(documents)
     while some := list(islice(documents, _DOCUMENTS_AT_ONCE)):
-        encoded = tokenizer(
+        encode = partial(
+            tokenizer,
             some,
             add_special_tokens=False,
             split_special_tokens=True,
@@ -241,5 +244,6 @@ def encode_documents(tokenizer, documents: Iterable[str], *, end: bool = True) -
             return_attention_mask=False,
             verbose=False,
         )
+        encoded = interruptible(encode)
         for ids in encoded["input_ids"]:
             yield [*ids, tokenizer.eos_token_id] if end else ids

@@ -168,8 +168,11 @@ def test_two_target_children_give_no_age_as_in_childes_db(tmp_path):
     text = transcript("*MOT:\tlook here .", "*SIS:\tno .").replace(
         "MOT Mother", "SIS Ann Target_Child , MOT Mother"
     )
-    path.write_text(text.replace("@ID:\teng|Here|MOT", f"{second}\n@ID:\teng|Here|MOT"), encoding="utf-8")
+    text = text.replace("@ID:\teng|Here|MOT", f"{second}\n@ID:\teng|Here|MOT")
+    path.write_text(text, encoding="utf-8")
     assert [(u.role, u.age) for u in read_utterances(path)] == [("Mother", None), ("Target_Child", None)]
+    path.write_text(text.replace("SIS Ann Target_Child , ", ""), encoding="utf-8")
+    assert {u.age for u in read_utterances(path)} == {None}
 
 
 @pytest.mark.parametrize("end", ["\r", "\r\n"])

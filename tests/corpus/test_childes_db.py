@@ -49,7 +49,9 @@ def ages(path, **options):
 @pytest.mark.parametrize("given", [["144.0"], ["24", "36.5"], ["2.5", "NA", "5"], ["100"], ["216"]])
 def test_ages_that_need_not_be_days_stop_with_the_option_to_pass(tmp_path, given):
     path = write(tmp_path, *(f"a,declarative,Mother,1,1,{i},{age},NA" for i, age in enumerate(given)))
-    with pytest.raises(DataError, match=r"x\.csv: target_child_age is .*days, months or years\?; pass --age-unit"):
+    with pytest.raises(
+        DataError, match=r"x\.csv: target_child_age is .*days, months or years\?; pass --age-unit to"
+    ):
         list(read_utterances(path))
 
 
