@@ -34,7 +34,7 @@ def fill(folder, leave):
     (folder / "ballast").write_bytes(b"\0" * (free - leave))
 
 
-def test_training_stops_with_one_line_and_goes_on_when_there_is_space(settings, small_disk, contents, monkeypatch):
+def test_training_stops_with_one_line_and_resumes_when_there_is_space(settings, small_disk, contents, monkeypatch):
     settings = dataclasses.replace(settings, out=small_disk / "run")
     write = ResumePoints.save
 

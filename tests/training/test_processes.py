@@ -192,9 +192,9 @@ def test_a_signal_to_one_process_stops_all_and_the_run_resumes_exactly(settings,
     folder, returned, _ = together
     assert all("stopped after step" in each["stopped"] for each in returned)
     assert returned[0]["stopped"] == returned[1]["stopped"]
-    whole, gone_on = (settings(folder)[name].out for name in ("dropout", "stopped"))
-    assert (whole / "model.safetensors").read_bytes() == (gone_on / "model.safetensors").read_bytes()
-    assert [line.get("loss") for line in read_log(whole)] == [line.get("loss") for line in read_log(gone_on)]
+    whole, resumed = (settings(folder)[name].out for name in ("dropout", "stopped"))
+    assert (whole / "model.safetensors").read_bytes() == (resumed / "model.safetensors").read_bytes()
+    assert [line.get("loss") for line in read_log(whole)] == [line.get("loss") for line in read_log(resumed)]
 
 
 def test_the_command_stops_with_its_launcher_and_resumes_when_given_again(settings, together, tmp_path):

@@ -103,7 +103,7 @@ def test_the_newest_two_points_are_kept(settings, killed_at):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_finishes_the_step_saves_and_says_how_to_go_on(
+def test_a_signal_finishes_the_step_saves_and_says_how_to_resume(
     number, settings, uninterrupted, contents, monkeypatch
 ):
     write = babyssa.training.log.RunLog.write
