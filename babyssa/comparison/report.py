@@ -74,20 +74,18 @@ class Comparison(Shown):
 
     def report(self) -> Iterator[Table]:
         """All tables of comparison.md, with their captions."""
-        accuracy = f"accuracy in %, mean ± standard deviation over seeds [{self._percent} interval]"
-        by_phenomenon = "means over the paradigms of each phenomenon"
+        accuracy = f"Accuracy in %, mean ± standard deviation over seeds [{self._percent} interval]"
+        by_phenomenon = ", means over the paradigms of each phenomenon"
         levels = self.table.groupby("level").name.nunique()
         has_phenomena = levels["phenomenon"] < levels["paradigm"]
-        yield _accuracies(self, "paradigm", _accuracy_with_interval, accuracy.capitalize(), _caption(self))
+        yield _accuracies(self, "paradigm", _accuracy_with_interval, accuracy, _caption(self))
         if has_phenomena:
-            title = f"{by_phenomenon.capitalize()}: {accuracy}"
-            yield _accuracies(self, "phenomenon", _accuracy_with_interval, title)
+            yield _accuracies(self, "phenomenon", _accuracy_with_interval, accuracy + by_phenomenon)
         if self.baseline is not None:
             yield _differences(self, "paradigm", self._differences_title, _difference_caption(self))
             if has_phenomena:
                 holm = "Holm correction is over the phenomena, for each variant."
-                title = f"{by_phenomenon.capitalize()}: {self._differences_title.lower()}"
-                yield _differences(self, "phenomenon", title, [holm])
+                yield _differences(self, "phenomenon", self._differences_title + by_phenomenon, [holm])
         if (self.table.difference_interval == CROSSED_T).any():
             caution = (
                 f"Percentile intervals of {self.resamples} resamples of seeds and pairs, and their Holm-adjusted "

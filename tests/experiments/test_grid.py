@@ -54,6 +54,7 @@ def test_a_sweep_trains_probes_and_compares_every_cell_and_skips_what_is_done(se
         ("ssa", 1),
     ]
     assert comparison.variants == ("softmax", "ssa")
+    assert set(comparison.runs.training_precision) == {"float32"}
     for cell in cells:
         summary = json.loads((cell.folder / "probe" / "summary.json").read_text())
         assert (summary["variant"], summary["seed"], summary["n_pairs"]) == (cell.variant, cell.seed, 6)
