@@ -261,14 +261,14 @@ def evaluate(
     babyssa evaluate runs/decoder --tasks arc_easy copa --out results/decoder
     babyssa evaluate runs/decoder --tasks my_task --include-path my_tasks
     """
-    from babyssa.decoder.harness import RESULT, TASKS, evaluate
+    from babyssa.decoder.harness import DEFAULT_TASKS, RESULT, evaluate
     from babyssa.files import check_overwrite, write_json
 
     if out is not None:
         check_overwrite(out, [RESULT], overwrite)
     result = evaluate(
         model,
-        TASKS if tasks is None else tasks,
+        DEFAULT_TASKS if tasks is None else tasks,
         include_path=include_path,
         limit=limit,
         fewshot=fewshot,

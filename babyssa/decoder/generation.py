@@ -41,7 +41,7 @@ def generate(
         ids = tokenizer(prompt, add_special_tokens=False, split_special_tokens=True)["input_ids"] if prompt else []
         if loaded.max_tokens is not None and 1 + len(ids) + max_new_tokens > loaded.max_tokens:
             raise DataError(
-                f"a start token, a prompt of {len(ids)} and {max_new_tokens} new ones are more than the "
+                f"a start token, a prompt of {len(ids)} tokens and {max_new_tokens} new ones are more than the "
                 f"{loaded.max_tokens} tokens that the model takes",
                 remedy="shorten the prompt, or lower max_new_tokens",
             )

@@ -22,7 +22,7 @@ from babyssa.errors import BabySSAError, ConfigError, DataError, nearest
 from babyssa.files import versions
 from babyssa.models.loading import LoadedModel, as_loaded, evaluating
 
-TASKS = ("arc_challenge", "arc_easy", "boolq", "cb", "copa", "hellaswag", "record", "winogrande")
+DEFAULT_TASKS = ("arc_challenge", "arc_easy", "boolq", "cb", "copa", "hellaswag", "record", "winogrande")
 RESULT = "harness.json"
 
 _LOGGERS = ("lm_eval", "huggingface_hub", "datasets", "httpx")
@@ -84,7 +84,7 @@ class HarnessResult(Shown):
 
 def evaluate(
     model: Any,
-    tasks: Iterable[str] = TASKS,
+    tasks: Iterable[str] = DEFAULT_TASKS,
     *,
     include_path: str | Path | None = None,
     limit: int | None = None,
@@ -96,7 +96,7 @@ def evaluate(
     """Evaluate a causal model on tasks of the harness; :func:`babyssa.evaluate` explains the parameters."""
     tasks = list(dict.fromkeys(tasks))
     if not tasks:
-        raise ConfigError("no task given", remedy=f"the usual ones: {', '.join(TASKS)}")
+        raise ConfigError("no task given", remedy=f"the usual ones: {', '.join(DEFAULT_TASKS)}")
     for name, value, least in (("limit", limit, 1), ("fewshot", fewshot, 0), ("batch-size", batch_size, 1)):
         if value is not None and value < least:
             raise ConfigError(f"{name} is {value}", remedy=f"it is at least {least}")
@@ -138,7 +138,7 @@ def _simple_evaluate(fewshot: int | None, **options: Any) -> dict[str, Any]:
         if "population" not in str(error):
             raise
         raise ConfigError(
-            f"fewshot is {fewshot}, more than a task has examples to take", remedy="lower it"
+            f"fewshot is {fewshot}, more than the examples that a task has", remedy="lower it"
         ) from error
 
 

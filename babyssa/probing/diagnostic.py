@@ -166,13 +166,15 @@ def subject_number(lexicon: Lexicon, frames: int, rng: np.random.Generator) -> l
     return examples
 
 
-TASKS: dict[str, Callable[[Lexicon, int, np.random.Generator], list[Example]]] = {"subject-number": subject_number}
+DIAGNOSTIC_TASKS: dict[str, Callable[[Lexicon, int, np.random.Generator], list[Example]]] = {
+    "subject-number": subject_number
+}
 
 
 def check_diagnosis(task: str, folds: int, seed: int) -> None:
     """Raise ConfigError if the task is unknown or a number is out of its domain."""
-    if task not in TASKS:
-        raise ConfigError(f"unknown task '{task}'", remedy=nearest(task, TASKS))
+    if task not in DIAGNOSTIC_TASKS:
+        raise ConfigError(f"unknown task '{task}'", remedy=nearest(task, DIAGNOSTIC_TASKS))
     if folds < 2:
         raise ConfigError(f"folds must be at least 2, not {folds}")
     if seed < 0:
@@ -184,7 +186,7 @@ def diagnose(model: Any, *, task: str = "subject-number", folds: int = 5, seed: 
     check_diagnosis(task, folds, seed)
     rng = np.random.default_rng(seed)
     loaded = as_loaded(model)
-    examples = _without_length_cues(loaded, TASKS[task](load_lexicon(), folds, rng), folds)
+    examples = _without_length_cues(loaded, DIAGNOSTIC_TASKS[task](load_lexicon(), folds, rng), folds)
     unseen, seen = _folds(examples, folds, rng)
     control = _control_labels(examples, rng)
     labels = np.array([example.label for example in examples])
