@@ -211,7 +211,8 @@ def sweep(
     babyssa sweep --config small --corpus corpus/ --out runs \\
         --variants softmax ssa --seeds 0 --suite zorro/ --suite-order bad-first
     """
-    from babyssa.experiments.grid import Probing, sweep
+    from babyssa.experiments.cells import Probing
+    from babyssa.experiments.grid import sweep
 
     return sweep(settings, list(variants), list(seeds), Probing(suite, suite_order, method, limit), jobs=jobs)
 

@@ -1,11 +1,12 @@
-"""What the pieces are for: sweeps over variants and seeds, and the demo."""
+"""Sweeps over variants and seeds, and the demo."""
 
 import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "grid": ["Probing", "sweep"],
-        "demo": ["run_demo"],
+        "cells": ["Cell", "Probing"],
+        "grid": ["Sweep", "sweep"],
+        "demo": ["Demo", "run_demo"],
     },
 )

@@ -5,46 +5,45 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from babyssa.console import say
 from babyssa.corpus import prepare, train_tokenizer
+from babyssa.display import Shown, Table
 from babyssa.encoder.config import EncoderTraining
 from babyssa.errors import OutputExistsError, Stopped
-from babyssa.experiments.grid import COMPARISON, Probing, sweep
+from babyssa.experiments.cells import Probing
+from babyssa.experiments.grid import COMPARISON, Sweep, sweep
 from babyssa.files import resource
 from babyssa.processes import check_one_process
 
-if TYPE_CHECKING:
-    from babyssa.comparison.report import Comparison
-
 # The baseline and the paper's settings of SSA.
 VARIANTS = ("softmax", "ssa-1.5", "ssa-2", "ssa")
-
 
 _MARKER = "demo.txt"
 
 
 @dataclass(frozen=True)
-class Demo:
-    """What the demo made: where, in how many seconds, and the comparison."""
+class Demo(Shown):
+    """What the demo made: where, in how many seconds, and its sweep."""
 
     folder: Path
     seconds: float
-    comparison: Comparison
+    sweep: Sweep
 
-    def to_markdown(self) -> str:
-        """The comparison in Markdown, and what to do next."""
-        return f"""{self.comparison.to_markdown()}
-{self.seconds / 60:.1f} minutes. Figure: {self.folder}/comparison/comparison.png
-
-next:
-  babyssa score {self.folder}/ssa-0 "the dogs bark ." "the dogs barks ."
-  babyssa prepare YOUR_CHILDES_FILES --out corpus
-  babyssa sweep --config small --corpus corpus --variants softmax ssa-1.5 --seeds 0 1 2 --out runs
-"""
+    def tables(self) -> Iterator[Table]:
+        """The sweep's tables, and what to do next."""
+        yield from self.sweep.tables()
+        steps = (
+            f'babyssa score {self.folder}/ssa-0 "the dogs bark ." "the dogs barks ."',
+            "babyssa prepare YOUR_CHILDES_FILES --out corpus",
+            "babyssa sweep --config small --corpus corpus --out runs \\",
+            "    --variants softmax ssa-1.5 --seeds 0 1 2",
+        )
+        title = f"{self.seconds / 60:.1f} minutes. Figure: {self.folder}/{COMPARISON}/comparison.png. Next:"
+        yield Table((), (), title=title, notes=steps)
 
 
 def run_demo(out: str | Path, settings: EncoderTraining, *, pairs: int = 100, overwrite: bool = False) -> Demo:
@@ -85,8 +84,8 @@ def run_demo(out: str | Path, settings: EncoderTraining, *, pairs: int = 100, ov
     say("3/3 training and probing Softmax and SSA encoders")
     settings = dataclasses.replace(settings, corpus=out / "corpus", tokenizer=out / "tokenizer", out=out)
     try:
-        _, comparison = sweep(settings, list(VARIANTS), [0], Probing(limit=pairs))
+        swept = sweep(settings, VARIANTS, [0], Probing(limit=pairs))
     except Stopped as stop:
-        remedy = "give the command again with --overwrite"
+        remedy = "run the command again with --overwrite"
         raise Stopped("the demo was stopped", signal=stop.signal, path=out, remedy=remedy) from None
-    return Demo(out, time.monotonic() - started, comparison)
+    return Demo(out, time.monotonic() - started, swept)

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from babyssa.attention import fit_scoring, scoring_config, scoring_settings
 from babyssa.comparison import compare
-from babyssa.comparison.results import EARLY_VERSIONS, read_result
+from babyssa.comparison.results import read_result
 from babyssa.console import say
 from babyssa.corpus import load_tokenizer, masked_tokenizer, read_corpus, tokenizer_sha256, train_tokenizer
 from babyssa.corpus.encoded import encode_corpus
 from babyssa.corpus.preparation import corpus_file
+from babyssa.display import Column, Shown, Table, percent
 from babyssa.encoder.config import EncoderTraining
 from babyssa.encoder.model import build_encoder
-from babyssa.encoder.training import train_encoder
-from babyssa.errors import BabySSAError, ConfigError, Stopped, describe, nearest
-from babyssa.experiments.jobs import at_once, refuse_in_a_job
-from babyssa.files import check_checksums, locked, read_json, sha256, write_json
+from babyssa.errors import BabySSAError, ConfigError, describe, nearest
+from babyssa.experiments.cells import Cell, Probing, run_cell
+from babyssa.experiments.jobs import run_cells
+from babyssa.files import atomic_path, check_checksums, locked, read_json, remove_partials, sha256, write_json
 from babyssa.models import as_loaded, load_model, weights_sha256
 from babyssa.models.scores import METHODS
-from babyssa.probing import Suite, check_suite, load_suite, probe
-from babyssa.probing.accuracy import write_result
+from babyssa.probing import Suite, check_suite
 from babyssa.processes import check_one_process
 from babyssa.training.devices import check_devices, precision_of
-from babyssa.training.run import TrainingRun
 from babyssa.training.run_folder import (
     DRAWS,
     PROBE,
@@ -43,68 +39,70 @@ from babyssa.training.run_folder import (
 from babyssa.training.stopping import stopped_at_once
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from babyssa.comparison.report import Comparison
 
 COMPARISON = "comparison"
 
-# Of the evaluation, only what is held out of training makes a finished run another.
-_EVALUATION = "evaluation"
 _ORIGIN = "trained_on.json"
 
 
 @dataclass(frozen=True)
-class Probing:
-    """What every model of a sweep is probed with.
+class Sweep(Shown):
+    """What a sweep came to.
 
     Parameters
     ----------
-    suite : str
-        A suite of minimal pairs, or "packaged".
-    order : {"bad-first", "good-first"}, optional
-        Order within pairs, where the suite does not state it.
-    method : str
-        Scoring method: pll, pll-word-l2r or holistic.
-    limit : int, optional
-        Only so many pairs of each paradigm.
+    cells : tuple of Cell
+        Every variant under every seed; one that failed says why in its ``failure``.
+    comparison : Comparison
+        Of the cells that succeeded; its notes name the others.
     """
 
-    suite: str = "packaged"
-    order: Literal["bad-first", "good-first"] | None = None
-    method: str = "pll"
-    limit: int | None = None
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One variant under one seed, where it is, how it was trained by this call, or why it could not be."""
-
-    variant: str
-    seed: int
-    folder: Path
-    run: TrainingRun | None = field(default=None, compare=False)
-    failure: str | None = field(default=None, compare=False)
-
-
-class Sweep(NamedTuple):
-    """The cells of a sweep, and the comparison of those that succeeded."""
-
-    cells: list[Cell]
+    cells: tuple[Cell, ...]
     comparison: Comparison
 
     @property
     def failure(self) -> BabySSAError | None:
-        """What to raise, once the comparison is shown, if a cell failed."""
+        """The error to raise, once the comparison is shown, if a cell failed."""
         failed = [cell for cell in self.cells if cell.failure is not None]
         if not failed:
             return None
         return BabySSAError(
             f"{len(failed)} of {len(self.cells)} cells failed (see the notes of the comparison)",
             path=failed[0].folder.parent,
-            remedy="fix the cause, and give the command again: it trains what is missing",
+            remedy="fix the cause and run the command again: it trains what is missing",
         )
 
+    def tables(self) -> Iterator[Table]:
+        """The cells, and the tables of their comparison."""
+        runs = self.comparison.runs
+        accuracies = dict(zip(runs.folder, runs.accuracy, strict=True))
+        columns = (
+            Column("variant"),
+            Column("seed"),
+            Column("state"),
+            Column("steps", ","),
+            Column("accuracy", percent, "accuracy %"),
+            Column("failure", hidden=True),
+            Column("folder", hidden=True),
+        )
+        rows = []
+        for cell in self.cells:
+            state = "failed" if cell.failure else "skipped: done already" if cell.run is None else "trained"
+            accuracy = accuracies.get(str(cell.folder / PROBE))
+            steps = cell.run and cell.run.steps
+            rows.append((cell.variant, cell.seed, state, steps, accuracy, cell.failure, str(cell.folder)))
+        yield Table(columns, rows, title="Cells")
+        yield from self.comparison.tables()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per cell; ``comparison.to_frame()`` has the estimates."""
+        return next(self.tables()).to_frame()
+
     def to_markdown(self) -> str:
-        """The comparison in Markdown."""
+        """The comparison in Markdown, as in comparison.md."""
         return self.comparison.to_markdown()
 
 
@@ -116,14 +114,52 @@ def sweep(
     *,
     jobs: int = 1,
 ) -> Sweep:
-    """Train, probe and compare a grid; :func:`babyssa.sweep` explains the parameters.
-
-    Jobs are processes that start as multiprocessing's "spawn" does: a script that calls this with more than one
-    needs ``if __name__ == "__main__":``.
-    """
+    """Train, probe and compare a grid; :func:`babyssa.sweep` explains the parameters."""
     check_one_process("a sweep")
-    refuse_in_a_job("a sweep")
     probing = probing or Probing()
+    _check_grid(settings, variants, seeds, probing, jobs)
+    check_devices()
+    suite = probing.load_suite()
+    out, corpus = Path(settings.out), corpus_file(settings.corpus)
+    corpus_sha256 = sha256(corpus)
+    with locked(out, "a sweep"), stopped_at_once("the sweep", out, "the same command resumes it"):
+        remove_partials(out)
+        tokenizer_folder = settings.tokenizer or _shared_tokenizer(settings, corpus_sha256)
+        tokenizer = masked_tokenizer(load_tokenizer(tokenizer_folder))
+        tokenizer.model_max_length = settings.size.max_length
+        untrained = build_encoder(settings.size, tokenizer)
+        check_suite(as_loaded((untrained, tokenizer)), suite, probing.method)
+        facts = {
+            "corpus_sha256": corpus_sha256,
+            "tokenizer_sha256": tokenizer_sha256(tokenizer),
+            "draws": DRAWS,
+            "precision": precision_of(settings.optimisation),
+        }
+        cells = []
+        for seed in dict.fromkeys(seeds):
+            for variant in dict.fromkeys(variants):
+                own = {"variant": variant, "seed": seed, "out": out / f"{variant}-{seed}"}
+                cells.append(Cell(dataclasses.replace(settings, **own, tokenizer=tokenizer_folder), probing))
+        done = {cell.folder: found for cell in cells if (found := _find_done(cell, facts, suite)) is not None}
+        missing = [cell for cell in cells if cell.folder not in done]
+        if done:
+            say(f"{len(done)} of {len(cells)} cells need no work")
+        if jobs > 1 and missing:
+            # Encode once what the first cells would otherwise each encode.
+            encode_corpus(read_corpus(settings.corpus), tokenizer, corpus)
+            done |= {cell.folder: cell for cell in run_cells(missing, min(jobs, len(cells)))}
+        else:
+            for number, cell in enumerate(missing, start=1):
+                say(f"{number}/{len(missing)}: {cell.folder}")
+                done[cell.folder] = run_cell(cell)
+        cells = [done[cell.folder] for cell in cells]
+        return Sweep(tuple(cells), _compare(cells, out))
+
+
+def _check_grid(
+    settings: EncoderTraining, variants: Sequence[str], seeds: Sequence[int], probing: Probing, jobs: int
+) -> None:
+    """Raise ConfigError if this cannot be swept."""
     if not variants or not seeds:
         raise ConfigError("nothing to sweep over", remedy="give at least one variant and one seed")
     for key, default in (("scoring", {}), ("variant", "softmax"), ("seed", 0)):
@@ -133,165 +169,71 @@ def sweep(
         raise ConfigError(f"seed is {min(seeds)}", remedy="it is at least 0")
     if jobs < 1:
         raise ConfigError(f"jobs is {jobs}", remedy="it is at least 1")
-    check_devices()
     for variant in variants:
         scoring_config(variant)
     fitting = [name for name, method in METHODS.items() if method.kind == "masked"]
     if probing.method not in fitting:
         raise ConfigError(f"method '{probing.method}' does not fit", remedy=nearest(probing.method, fitting))
-    suite = load_suite(probing.suite, probing.order).select(limit=probing.limit)
-    cells = [
-        Cell(variant, seed, Path(settings.out) / f"{variant}-{seed}")
-        for seed in dict.fromkeys(seeds)
-        for variant in dict.fromkeys(variants)
-    ]
-    corpus = sha256(corpus_file(settings.corpus))
-    with (
-        locked(settings.out, "a sweep"),
-        stopped_at_once("the sweep", settings.out, "the same command goes on from there"),
-    ):
-        tokenizer = settings.tokenizer or _sweep_tokenizer(settings, corpus)
-        loaded_tokenizer = masked_tokenizer(load_tokenizer(tokenizer))
-        loaded_tokenizer.model_max_length = settings.size.max_length
-        untrained = build_encoder(settings.size, loaded_tokenizer)
-        check_suite(as_loaded((untrained, loaded_tokenizer)), suite, probing.method)
-        facts = {
-            "corpus_sha256": corpus,
-            "tokenizer_sha256": tokenizer_sha256(loaded_tokenizer),
-            "draws": DRAWS,
-            "precision": precision_of(settings.optimisation),
-        }
-        for cell in cells:
-            if is_finished(cell.folder) and not _is_damaged(cell.folder):
-                _refuse_another_run(_cell_settings(settings, cell, tokenizer), facts, cell.folder)
-                _refuse_another_probe(cell.folder, suite, probing)
-        own_settings = [_cell_settings(settings, cell, tokenizer) for cell in cells]
-        if jobs == 1:
-            done = []
-            for number, (cell, own) in enumerate(zip(cells, own_settings, strict=True), start=1):
-                say(f"{number}/{len(cells)}: {cell.folder}")
-                done.append(_run_cell(cell, own, suite, probing))
-        else:
-            # Or each of the first ones would do so.
-            encode_corpus(read_corpus(settings.corpus), loaded_tokenizer, corpus_file(settings.corpus))
-            done = _run_at_once(cells, own_settings, suite, probing, jobs)
-        return Sweep(done, _compare(done, settings.out))
 
 
-def _compare(cells: list[Cell], out: Path) -> Comparison:
+def _shared_tokenizer(settings: EncoderTraining, corpus_sha256: str) -> Path:
+    """The tokenizer of all cells; trained on the corpus unless an earlier call has done so."""
+    folder = Path(settings.out) / "tokenizer"
+    wanted = {"corpus_sha256": corpus_sha256, "vocab_size": settings.vocab_size}
+    if not folder.exists():
+        with atomic_path(folder) as partial:
+            train_tokenizer(settings.corpus, partial, vocab_size=settings.vocab_size)
+            write_json(partial / _ORIGIN, wanted)
+    check_same(read_json(folder / _ORIGIN), wanted, "was trained with", folder, "choose another --out")
+    return folder
+
+
+def _find_done(cell: Cell, facts: dict[str, Any], suite: Suite) -> Cell | None:
+    """The cell if it needs no work, or is damaged; raise OutputExistsError if it belongs to another sweep."""
+    folder = cell.folder
+    if not is_finished(folder):
+        return None
+    probed = (folder / PROBE / "summary.json").is_file()
+    try:
+        remove_leftovers(folder)
+        check_checksums(folder)
+        result = read_result(folder / PROBE) if probed else None
+    except BabySSAError as error:
+        return cell.failed(describe(error))
+    settings = cell.settings
+    # Of the evaluation, only what is held out of training makes it another run.
+    wanted = {key: value for key, value in plain(settings).items() if key != "evaluation"} | {
+        "scoring": scoring_settings(fit_scoring(scoring_config(settings.variant), settings.size.max_length)),
+        "evaluation.held_out": settings.evaluation.held_out,
+        "facts": facts,
+    }
+    check_same_run(folder, wanted, "was trained with", "choose another --out, or the same settings and data")
+    if result is None:
+        return None
+    wanted = {
+        "suite_sha256": suite.sha256,
+        "method": cell.probing.method,
+        "precision": "float32",
+        "model_sha256": weights_sha256(load_model(folder, "cpu").model),
+    }
+    remedy = "remove that folder, or use the same suite and method"
+    check_same(result.summary, wanted, "was probed with", folder / PROBE, remedy)
+    return cell
+
+
+def _compare(cells: Sequence[Cell], out: Path) -> Comparison:
     """The comparison of the cells that succeeded; its notes name the others."""
-    variants = list(dict.fromkeys(cell.variant for cell in cells))
+    variants = [cell.variant for cell in cells]
     baseline = "softmax" if "softmax" in variants else variants[0]
     failed = [cell for cell in cells if cell.failure is not None]
     good = [cell for cell in cells if cell.failure is None]
     if baseline not in {cell.variant for cell in good}:
         what = f"{len(failed)} of {len(cells)} cells failed, all of the baseline {baseline} among them"
-        raise BabySSAError(f"{what}: {failed[0].failure}", path=out, remedy="mend the cause, and sweep again")
+        raise BabySSAError(f"{what}: {failed[0].failure}", path=out, remedy="fix the cause and sweep again")
     return compare(
         [cell.folder / PROBE for cell in good],
-        Path(out) / COMPARISON,
+        out / COMPARISON,
         baseline=baseline,
         overwrite=True,
         notes=[f"{cell.variant}, seed {cell.seed}, failed and is left out ({cell.failure})" for cell in failed],
     )
-
-
-def _cell_settings(settings: EncoderTraining, cell: Cell, tokenizer: Path | None) -> EncoderTraining:
-    return dataclasses.replace(
-        settings, variant=cell.variant, seed=cell.seed, out=cell.folder, tokenizer=tokenizer
-    )
-
-
-def _sweep_tokenizer(settings: EncoderTraining, corpus: str) -> Path:
-    """The tokenizer that all cells share; trained on the corpus unless an earlier call has done so."""
-    folder = Path(settings.out) / "tokenizer"
-    wanted = {"corpus_sha256": corpus, "vocab_size": settings.vocab_size}
-    if not folder.exists():
-        partial = folder.with_name(".tokenizer.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        train_tokenizer(settings.corpus, partial, vocab_size=settings.vocab_size)
-        write_json(partial / _ORIGIN, wanted)
-        os.replace(partial, folder)
-    check_same(read_json(folder / _ORIGIN), wanted, "was trained with", folder, "choose another --out")
-    return folder
-
-
-def _run_cell(cell: Cell, settings: EncoderTraining, suite: Suite, probing: Probing) -> Cell:
-    run = None
-    try:
-        if is_finished(cell.folder):
-            remove_leftovers(cell.folder)
-            check_checksums(cell.folder)
-            say("  trained already")
-        else:
-            run = train_encoder(settings)
-        if (cell.folder / PROBE / "summary.json").is_file():
-            read_result(cell.folder / PROBE)
-            say("  probed already")
-        else:
-            write_result(probe(cell.folder, suite, method=probing.method), suite, cell.folder / PROBE)
-    except Stopped:
-        raise
-    except Exception as error:  # whatever is wrong with one cell is no reason to lose the others
-        failure = describe(error)
-        say(f"  failed: {failure}")
-        return dataclasses.replace(cell, run=run, failure=failure)
-    return dataclasses.replace(cell, run=run)
-
-
-def _run_at_once(
-    cells: list[Cell], settings: list[EncoderTraining], suite: Suite, probing: Probing, jobs: int
-) -> list[Cell]:
-    """As :func:`_run_cell` of each cell with its settings, several of them at a time."""
-    jobs = min(jobs, len(cells))
-    say(f"{len(cells)} cells, {jobs} at a time")
-    calls = {
-        cell.folder.name: partial(_run_stoppable_cell, cell, own, suite, probing)
-        for cell, own in zip(cells, settings, strict=True)
-    }
-    done = []
-    for cell, outcome in zip(cells, at_once(calls, jobs).values(), strict=True):
-        failed = isinstance(outcome, BabySSAError)
-        done.append(dataclasses.replace(cell, failure=describe(outcome)) if failed else outcome)
-    return done
-
-
-def _run_stoppable_cell(cell: Cell, settings: EncoderTraining, suite: Suite, probing: Probing) -> Cell:
-    with stopped_at_once("the cell", cell.folder, "the same command goes on from there"):
-        return _run_cell(cell, settings, suite, probing)
-
-
-def _is_damaged(folder: Path) -> bool:
-    """Whether a finished cell will be reported as damaged when its turn comes."""
-    try:
-        check_checksums(folder)
-        check_checksums(folder / PROBE)
-    except BabySSAError:
-        return True
-    return False
-
-
-def _refuse_another_run(settings: EncoderTraining, facts: dict[str, str | int], folder: Path) -> None:
-    """Raise OutputExistsError unless the finished run in `folder` is what `settings` would train."""
-    wanted = {key: value for key, value in plain(settings).items() if key != _EVALUATION}
-    wanted |= {
-        "scoring": scoring_settings(fit_scoring(scoring_config(settings.variant), settings.size.max_length)),
-        f"{_EVALUATION}.held_out": settings.evaluation.held_out,
-        "facts": facts,
-    }
-    check_same_run(folder, wanted, "was trained with", "choose another --out, or the same settings and data")
-
-
-def _refuse_another_probe(folder: Path, suite: Suite, probing: Probing) -> None:
-    """Raise OutputExistsError if `folder` was probed with anything else, or before it was trained again."""
-    summary = folder / PROBE / "summary.json"
-    if not summary.is_file():
-        return
-    wanted = {
-        "suite_sha256": suite.sha256,
-        "method": probing.method,
-        "precision": "float32",
-        "model_sha256": weights_sha256(load_model(folder, "cpu").model),
-    }
-    remedy = "remove that folder, or use the same suite and method"
-    check_same(EARLY_VERSIONS | read_json(summary), wanted, "was probed with", summary.parent, remedy)

@@ -8,33 +8,13 @@ import pytest
 
 from babyssa import probe
 from babyssa.corpus import train_tokenizer
-from babyssa.encoder import EncoderTraining, train_encoder
-from babyssa.encoder.config import EncoderSize, Evaluation
+from babyssa.encoder import train_encoder
+from babyssa.encoder.config import Evaluation
 from babyssa.errors import BabySSAError, BusyError, ConfigError, OutputExistsError, Stopped
-from babyssa.experiments.grid import Probing, sweep
+from babyssa.experiments.cells import Probing
+from babyssa.experiments.grid import sweep
 from babyssa.files import locked
 from babyssa.training.config import Optimisation
-
-
-@pytest.fixture
-def suite(tmp_path):
-    path = tmp_path / "pairs.csv"
-    rows = [f"the {n}s are big .,the {n}s is big .,agreement" for n in ("dog", "cat", "ball", "truck")]
-    rows += ["he sees him .,him sees he .,case", "do you see him ?,do you see he ?,case"]
-    path.write_text("\n".join(["good,bad,paradigm", *rows]) + "\n")
-    return str(path)
-
-
-@pytest.fixture
-def settings(corpus, tmp_path):
-    return EncoderTraining(
-        corpus=corpus,
-        out=tmp_path / "sweep",
-        vocab_size=350,
-        size=EncoderSize(layers=1, heads=2, hidden_size=16, feed_forward_size=24),
-        optimisation=Optimisation(batch_size=8, steps=3, learning_rate=0.01),
-        evaluation=Evaluation(held_out=5),
-    )
 
 
 def modified(folder):
@@ -46,7 +26,8 @@ def modified(folder):
 
 
 def test_a_sweep_trains_probes_and_compares_every_cell_and_skips_what_is_done(settings, suite):
-    cells, comparison = sweep(settings, ["softmax", "ssa"], [0, 1], Probing(suite))
+    swept = sweep(settings, ["softmax", "ssa"], [0, 1], Probing(suite))
+    cells, comparison = swept.cells, swept.comparison
     assert [(cell.variant, cell.seed) for cell in cells] == [
         ("softmax", 0),
         ("ssa", 0),
@@ -61,13 +42,13 @@ def test_a_sweep_trains_probes_and_compares_every_cell_and_skips_what_is_done(se
     assert (settings.out / "comparison" / "comparison.md").is_file()
 
     before = modified(settings.out)
-    again, _ = sweep(settings, ["softmax", "ssa"], [0, 1], Probing(suite))
+    again = sweep(settings, ["softmax", "ssa"], [0, 1], Probing(suite)).cells
     assert modified(settings.out) == before and all(cell.run is None for cell in again)
 
     # What a stopped sweep leaves: one cell without weights, one without its probe.
     (settings.out / "ssa-1" / "model.safetensors").unlink()
     (settings.out / "softmax-1" / "probe" / "summary.json").unlink()
-    resumed, _ = sweep(settings, ["softmax", "ssa"], [0, 1], Probing(suite))
+    resumed = sweep(settings, ["softmax", "ssa"], [0, 1], Probing(suite)).cells
     assert [cell.run is not None for cell in resumed] == [False, False, False, True]
     after = modified(settings.out)
     assert {path.name for path in after if after[path] != before[path] and "softmax-1" in path.parts} == {
@@ -105,12 +86,12 @@ def test_a_cell_of_another_corpus_or_tokenizer_is_refused(settings, suite, tmp_p
     assert modified(settings.out) == before
     copy = tmp_path / "the same elsewhere.txt"
     copy.write_bytes(settings.corpus.read_bytes())
-    cells, _ = sweep(dataclasses.replace(settings, corpus=copy), ["softmax"], [0], Probing(suite))
-    assert cells[0].run is None
+    swept = sweep(dataclasses.replace(settings, corpus=copy), ["softmax"], [0], Probing(suite))
+    assert swept.cells[0].run is None
 
 
 def test_a_probe_result_in_another_precision_does_not_count(settings, suite):
-    cells, _ = sweep(settings, ["softmax"], [0], Probing(suite))
+    cells = sweep(settings, ["softmax"], [0], Probing(suite)).cells
     out = cells[0].folder / "probe"
     written = json.loads((out / "summary.json").read_text())
     assert written["precision"] == "float32"
@@ -127,7 +108,7 @@ def test_a_probe_result_in_another_precision_does_not_count(settings, suite):
 
 
 def test_a_probe_result_of_an_earlier_model_does_not_count(settings, suite):
-    cells, _ = sweep(settings, ["softmax"], [0], Probing(suite))
+    cells = sweep(settings, ["softmax"], [0], Probing(suite)).cells
     folder, summary = cells[0].folder, cells[0].folder / "probe" / "summary.json"
     written = json.loads(summary.read_text())
     summary.write_text(json.dumps({**written, "model_sha256": "0" * 64}))
@@ -148,6 +129,8 @@ def test_a_probe_result_of_an_earlier_model_does_not_count(settings, suite):
 def test_a_grid_that_cannot_be_swept_is_refused_before_anything_is_done(settings, suite, variants, seeds, says):
     with pytest.raises(ConfigError, match=says):
         sweep(settings, variants, seeds, Probing(suite))
+    with pytest.raises(ConfigError, match="jobs is 0; it is at least 1"):
+        sweep(settings, ["softmax"], [0], Probing(suite), jobs=0)
     for change in ({"variant": "ssa"}, {"seed": 3}, {"scoring": {"n": 2.0}}):
         with pytest.raises(ConfigError, match="a sweep does not take"):
             sweep(dataclasses.replace(settings, **change), ["ssa"], [0], Probing(suite))
@@ -168,7 +151,8 @@ def test_a_failing_cell_does_not_stop_the_others_and_the_table_says_why(settings
     (settings.out / "ssa-1").write_text("in the way")
     flip_a_bit(settings.out / "ssa-0" / "probe" / "pairs.csv")
     flip_a_bit(settings.out / "ssa-2-0" / "model.safetensors")
-    cells, comparison = sweep(settings, ["softmax", "ssa", "ssa-2"], [0, 1], Probing(suite))
+    swept = sweep(settings, ["softmax", "ssa", "ssa-2"], [0, 1], Probing(suite))
+    cells, comparison = swept.cells, swept.comparison
     failed = {(cell.variant, cell.seed): cell.failure for cell in cells if cell.failure}
     assert failed.keys() == {("ssa", 0), ("ssa-2", 0), ("ssa", 1)}
     assert "pairs.csv: is damaged" in failed["ssa", 0] and "model.safetensors: is damaged" in failed["ssa-2", 0]
@@ -194,7 +178,7 @@ def test_two_sweeps_cannot_be_in_one_folder(settings, suite):
         sweep(settings, ["softmax"], [0], Probing(suite))
 
 
-def test_a_stopped_cell_goes_on_unless_its_settings_changed(settings, suite, monkeypatch):
+def test_a_stopped_cell_resumes_unless_its_settings_changed(settings, suite, monkeypatch):
     settings = dataclasses.replace(
         settings, optimisation=dataclasses.replace(settings.optimisation, resume_every=1)
     )
@@ -203,7 +187,9 @@ def test_a_stopped_cell_goes_on_unless_its_settings_changed(settings, suite, mon
         signal.raise_signal(signal.SIGTERM)
 
     monkeypatch.setattr("babyssa.training.run.finish_run", interrupt)
-    with pytest.raises(Stopped, match=r"the sweep was stopped \(SIGTERM\); the same command goes on") as stopped:
+    with pytest.raises(
+        Stopped, match=r"the sweep was stopped \(SIGTERM\); the same command resumes it"
+    ) as stopped:
         sweep(settings, ["softmax"], [0], Probing(suite))
     assert stopped.value.exit_code == 143
     monkeypatch.undo()
@@ -213,7 +199,7 @@ def test_a_stopped_cell_goes_on_unless_its_settings_changed(settings, suite, mon
     )
     with pytest.raises(BabySSAError, match=r"unfinished run with optimisation\.learning_rate 0\.01, not 0\.02"):
         sweep(other, ["softmax"], [0], Probing(suite))
-    cells, _ = sweep(settings, ["softmax"], [0], Probing(suite))
+    cells = sweep(settings, ["softmax"], [0], Probing(suite)).cells
     assert cells[0].run.steps == 3
 
 
