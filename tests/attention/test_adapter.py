@@ -203,7 +203,7 @@ def test_a_text_longer_than_cosformer_measures_is_refused():
 
 
 @pytest.mark.parametrize("kind", STOCK)
-def test_attention_weights_can_be_had(kind):
+def test_attention_weights_are_returned_on_request(kind):
     model = set_scoring(stock(kind), scoring_config("ssa"))
     found = model(**inputs(), output_attentions=True).attentions
     assert len(found) == 2
@@ -478,7 +478,7 @@ def test_a_fill_mask_pipeline_runs(tmp_path):
 
 
 @pytest.mark.parametrize("asked", [False, True])
-def test_a_scoring_is_told_whether_weights_are_wanted(asked):
+def test_a_scoring_learns_whether_weights_are_requested(asked):
     model = set_scoring(stock("roberta"), SSAConfig())
     told = []
     for scoring in scorings(model).values():

@@ -1,4 +1,4 @@
-"""What every scoring function must hold to: masks exclude, weights sum to 1, extremes stay finite."""
+"""What every scoring function must satisfy: masks exclude, weights sum to 1, extremes stay finite."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Attention maps are the weights that the model attends with, whatever its scoring, and their summaries."""
+"""Attention maps and their summaries are those of the weights with which the model attends, for any scoring."""
 
 import copy
 import csv

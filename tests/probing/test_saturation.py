@@ -1,4 +1,4 @@
-"""Saturation measured through the modules agrees with what the formulas say of large leads and factors."""
+"""Saturation measured through the modules agrees with the formulas for large leads and factors."""
 
 import csv
 import math
@@ -115,7 +115,7 @@ def test_the_laws_hold_whatever_the_number_of_keys(keys):
         assert abs(curve.deviation_percent) < 2, (curve.scoring, curve.condition, curve.deviation_percent)
 
 
-def test_the_point_from_which_a_law_holds_is_the_last_to_leave_it(measured):
+def test_a_law_holds_from_the_last_point_outside_its_tolerance(measured):
     curve = measured["ssa-1.5", "lead"]
     # The formula by hand: weights of 15 logits from -1 to 1, and of 1 + D.
     others = sum((1 + 0.8 * abs(x)) ** math.copysign(1.5, x) for x in (-1 + 2 * j / 14 for j in range(15)) if x)
