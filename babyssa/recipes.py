@@ -166,7 +166,7 @@ def make_app(name: str, **options: Any) -> App:
     def shown(default: Any) -> str | None:
         if isinstance(default, list | tuple | dict):
             return " ".join(map(str, default)) or None
-        return None if default is False else str(default)
+        return None if default is False or default is None else str(default)
 
     return App(
         name=name,

@@ -303,3 +303,23 @@ def test_every_exported_name_exists():
     for package in (babyssa, *(importlib.import_module(f"babyssa.{name}") for name in packages)):
         for name in package.__all__:
             assert callable(getattr(package, name)) or name.isupper(), name
+
+
+def test_the_choices_of_an_option_are_those_of_its_registry():
+    from babyssa.corpus.preparation import CORPUS_ORDERS, READERS
+    from babyssa.models.scores import METHODS
+    from babyssa.probing.diagnostic import TASKS as DIAGNOSTIC_TASKS
+    from babyssa.probing.suites import PAIR_ORDERS
+    from babyssa.synthetic.tasks import TASKS
+
+    def choices(verb, option):
+        hint = verb_app(verb).assemble_argument_collection().get(option).hint
+        literal = next(h for h in (hint, *typing.get_args(hint)) if typing.get_origin(h) is typing.Literal)
+        return typing.get_args(literal)
+
+    assert choices("prepare", "--kind") == ("auto", *READERS)
+    assert choices("prepare", "--order") == CORPUS_ORDERS
+    assert choices("score", "--method") == choices("probe", "--method") == tuple(METHODS)
+    assert choices("probe", "--order") == PAIR_ORDERS
+    assert choices("train synthetic", "--task") == tuple(TASKS)
+    assert choices("diagnose", "--task") == tuple(DIAGNOSTIC_TASKS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import glob
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -30,18 +30,36 @@ from babyssa.files import atomic_write, check_overwrite, versions, write_json
 CORPUS_FILE = "corpus.txt"
 STATS_FILE = "stats.json"
 
-SUFFIXES = {
-    "childes-db": (".csv", ".csv.gz"),  # and a .parquet with the columns of childes-db
-    "chat": (".cha", ".zip"),
-    "text": (".txt", ".txt.gz"),
-    "datasets": (".jsonl", ".json", ".parquet", ".arrow"),
-}
-"""How the names of each kind's files end."""
-
 CORPUS_ORDERS = ("age", "source")
 
-
 _LOST_SHOWN = 20
+
+
+class Reader(NamedTuple):
+    """How files of one kind are recognised and read.
+
+    Attributes
+    ----------
+    suffixes : tuple of str
+        How their names end.
+    read : callable
+        Where a file or dataset is to its utterances.
+    options : tuple of str
+        Those of :func:`prepare` that `read` takes by name.
+    """
+
+    suffixes: tuple[str, ...]
+    read: Callable[..., Iterator[Utterance]]
+    options: tuple[str, ...] = ()
+
+
+READERS = {
+    # And a .parquet with the columns of childes-db.
+    "childes-db": Reader((".csv", ".csv.gz"), read_childes_db, options=("age_unit",)),
+    "chat": Reader((".cha", ".zip"), read_chat),
+    "text": Reader((".txt", ".txt.gz"), read_text),
+    "datasets": Reader((".jsonl", ".json", ".parquet", ".arrow"), read_dataset, options=("text_column",)),
+}
 
 
 class Source(NamedTuple):
@@ -324,8 +342,8 @@ def find_sources(sources: Sequence[str | Path] | str | Path, kind: str = "auto")
     ConfigError
         If `kind` is unknown, or there are no sources.
     """
-    if kind != "auto" and kind not in SUFFIXES:
-        raise ConfigError(f"unknown kind '{kind}'", remedy=nearest(kind, ["auto", *SUFFIXES]))
+    if kind != "auto" and kind not in READERS:
+        raise ConfigError(f"unknown kind '{kind}'", remedy=nearest(kind, ["auto", *READERS]))
     if isinstance(sources, str | Path):
         sources = [sources]
     if not sources:
@@ -345,7 +363,7 @@ def _expand(location: str, kind: str) -> Iterable[Source]:
         found = kind_of(path) if kind == "auto" else kind
         if found is None:
             raise DataError(
-                "cannot tell what kind of file it is", path=path, remedy=f"pass --kind ({', '.join(SUFFIXES)})"
+                "cannot tell what kind of file it is", path=path, remedy=f"pass --kind ({', '.join(READERS)})"
             )
         return [Source(found, location)]
     if glob.has_magic(location):
@@ -359,7 +377,7 @@ def _in_folder(folder: Path, kind: str) -> Iterable[Source]:
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     kinds = {path: kind_of(path) for path in paths}
     if kind == "auto":
-        wanted = [path for path in paths if kinds[path] in ("childes-db", "chat")]
+        wanted = [path for path in paths if kinds[path] not in ("text", "datasets", None)]
         wanted = wanted or [path for path in paths if kinds[path] == "text"]
     else:
         # Whatever a text is called, it is one; a transcript beside a readme is called as transcripts are.
@@ -367,8 +385,8 @@ def _in_folder(folder: Path, kind: str) -> Iterable[Source]:
         if kind == "text" or not wanted:
             wanted = [path for path in paths if kinds[path] in (kind, None)]
     if not wanted:
-        of_kinds = ("childes-db", "chat", "text") if kind == "auto" else (kind,)
-        endings = ", ".join(suffix for of_kind in of_kinds for suffix in SUFFIXES[of_kind])
+        of_kinds = [name for name in READERS if name != "datasets"] if kind == "auto" else [kind]
+        endings = ", ".join(suffix for of_kind in of_kinds for suffix in READERS[of_kind].suffixes)
         remedy = "; --kind text reads every file of it" if kind == "auto" and paths else ""
         raise DataError("the folder has nothing to read in it", path=folder, remedy=f"expected {endings}{remedy}")
     passed = [path.name for path in paths if path not in set(wanted)]
@@ -396,7 +414,7 @@ def _matching(pattern: str, kind: str) -> Iterable[Source]:
 def kind_of(path: Path) -> str | None:
     """The kind of a file by the end of its name, and of a .parquet file by its columns; None if unknown."""
     name = path.name.lower()
-    kind = next((kind for kind, suffixes in SUFFIXES.items() if name.endswith(suffixes)), None)
+    kind = next((kind for kind, reader in READERS.items() if name.endswith(reader.suffixes)), None)
     return "childes-db" if name.endswith(".parquet") and has_childes_db_columns(path) else kind
 
 
@@ -414,12 +432,11 @@ def _is_saved_dataset(folder: Path) -> bool:
 
 
 def _read(source: Source, text_column: str, age_unit: str | None) -> Iterator[Utterance]:
-    if source.kind == "datasets":
-        return read_dataset(source.location, text_column)
-    path = Path(source.location)
-    if source.kind == "childes-db":
-        return read_childes_db(path, age_unit)
-    return read_chat(path) if source.kind == "chat" else read_text(path)
+    reader = READERS[source.kind]
+    options = {"text_column": text_column, "age_unit": age_unit}
+    # A dataset may be an id of the hub.
+    location = source.location if source.kind == "datasets" else Path(source.location)
+    return reader.read(location, **{name: options[name] for name in reader.options})
 
 
 def _nothing_kept(stats: CorpusStats) -> DataError:

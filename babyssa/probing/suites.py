@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -39,9 +39,21 @@ _NAME_COLUMNS = {"paradigm": ("paradigm", "UID"), "phenomenon": ("phenomenon", "
 _ROLES = ("good", "bad", *_NAME_COLUMNS)
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _DELIMITER_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
-_SUFFIXES = (".txt", ".jsonl", *_DELIMITERS)
 # A line number and what stands there, by column, key, or role.
 _Row = tuple[int, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a user says about the files of a suite: order of a pair's lines, names of columns, delimiter."""
+
+    order: str | None
+    columns: dict[str, str]
+    delimiter: str | None
+
+
+# A file's path, its lines and its layout to its rows, and which of their columns has each role.
+Format = Callable[[Path, list[str], Layout], tuple[list[_Row], dict[str, str]]]
 
 
 @dataclass(frozen=True)
@@ -155,10 +167,10 @@ def load_suite(
     if (root / MANIFEST).is_file():
         return _checked(_load_manifest(root / MANIFEST, order, columns, delimiter), strict)
     if root.is_dir():
-        files = sorted(p for p in root.iterdir() if p.suffix in _SUFFIXES and not p.name.startswith("."))
+        files = sorted(p for p in root.iterdir() if p.suffix in FORMATS and not p.name.startswith("."))
         if not files:
             raise DataError(
-                f"folder holds no {', '.join(_SUFFIXES)} or {MANIFEST}",
+                f"folder holds no {', '.join(FORMATS)} or {MANIFEST}",
                 path=root,
                 remedy="pass a suite's folder or file",
             )
@@ -168,7 +180,7 @@ def load_suite(
         raise DataError(
             "no such file or folder", path=root, remedy=f"pass a suite's file or folder, or the word '{PACKAGED}'"
         )
-    paradigms = [paradigm for file in files for paradigm in _load_file(file, order, columns, delimiter)]
+    paradigms = [paradigm for file in files for paradigm in _load_file(file, Layout(order, columns, delimiter))]
     name = root.resolve().stem if root.is_file() else root.resolve().name
     return _checked(Suite(name, _with_unique_names(paradigms)), strict)
 
@@ -240,12 +252,12 @@ def _load_manifest(path: Path, order: str | None, columns: dict[str, str], delim
             raise ConfigError(
                 f"order '{order}' contradicts '{own}' in the manifest", path=path, remedy="leave --order out"
             )
-        found = _load_file(
-            path.parent / entry["file"],
+        layout = Layout(
             own or order,
             {**columns, **_mapping(entry, "columns", path)},
             delimiter or _delimiter(entry.get("delimiter", manifest.get("delimiter"))),
         )
+        found = _load_file(path.parent / entry["file"], layout)
         if "name" in entry or "phenomenon" in entry:
             if len(found) != 1:
                 raise DataError(
@@ -278,24 +290,11 @@ def _with_unique_names(paradigms: list[Paradigm]) -> tuple[Paradigm, ...]:
     return tuple(paradigms)
 
 
-def _load_file(path: Path, order: str | None, columns: dict[str, str], delimiter: str | None) -> list[Paradigm]:
+def _load_file(path: Path, layout: Layout) -> list[Paradigm]:
     """The paradigms of one file: one, unless its rows name several."""
-    if path.suffix not in _SUFFIXES:
-        raise DataError(f"cannot read '{path.suffix}' files", path=path, remedy=f"use {', '.join(_SUFFIXES)}")
-    lines = list(read_lines(path))
-    if path.suffix == ".txt":
-        rows = _text_rows(path, lines, order)
-        chosen = {"good": "good", "bad": "bad"}
-    elif path.suffix == ".jsonl":
-        rows = _json_rows(path, lines)
-        chosen = {}
-        if rows:
-            line, first = rows[0]
-            chosen = _choose_columns(path, line, list(first), columns, _BLIMP_KEYS, "key")
-            if (chosen["good"], chosen["bad"]) != _BLIMP_KEYS:
-                _say_choice(path, chosen, columns)
-    else:
-        rows, chosen = _table_rows(path, lines, columns, delimiter)
+    if path.suffix not in FORMATS:
+        raise DataError(f"cannot read '{path.suffix}' files", path=path, remedy=f"use {', '.join(FORMATS)}")
+    rows, chosen = FORMATS[path.suffix](path, list(read_lines(path)), layout)
     pairs: dict[str | None, list[MinimalPair]] = {}
     phenomena: dict[str | None, dict[str, None]] = {}
     for line, record in rows:
@@ -382,8 +381,9 @@ def _text_of(record: dict[str, Any], column: str, role: str, path: Path, line: i
     return value
 
 
-def _text_rows(path: Path, lines: list[str], order: str | None) -> list[_Row]:
-    if order is None:
+def _text_rows(path: Path, lines: list[str], layout: Layout) -> tuple[list[_Row], dict[str, str]]:
+    """Two lines a pair, in the order that the layout states."""
+    if layout.order is None:
         raise ConfigError(
             "the order of the lines in a pair is not stated",
             path=path,
@@ -403,7 +403,7 @@ def _text_rows(path: Path, lines: list[str], order: str | None) -> list[_Row]:
         elif first is None:
             first = line
         else:
-            bad, good = (first, line) if order == "bad-first" else (line, first)
+            bad, good = (first, line) if layout.order == "bad-first" else (line, first)
             rows.append((number - 1, {"good": good, "bad": bad}))
             first = None
     if first is not None:
@@ -414,10 +414,11 @@ def _text_rows(path: Path, lines: list[str], order: str | None) -> list[_Row]:
             remedy="a pair is two consecutive lines",
         )
     say_skipped(empty, path)
-    return rows
+    return rows, {"good": "good", "bad": "bad"}
 
 
-def _json_rows(path: Path, lines: list[str]) -> list[_Row]:
+def _json_rows(path: Path, lines: list[str], layout: Layout) -> tuple[list[_Row], dict[str, str]]:
+    """A JSON object a line."""
     rows: list[_Row] = []
     for number, line in filled_lines(lines, path):
         try:
@@ -429,13 +430,18 @@ def _json_rows(path: Path, lines: list[str]) -> list[_Row]:
         if not isinstance(record, dict):
             raise DataError("not a JSON object", path=path, line=number)
         rows.append((number, record))
-    return rows
+    if not rows:
+        return [], {}
+    line, first = rows[0]
+    chosen = _choose_columns(path, line, list(first), layout.columns, _BLIMP_KEYS, "key")
+    if (chosen["good"], chosen["bad"]) != _BLIMP_KEYS:
+        _say_choice(path, chosen, layout.columns)
+    return rows, chosen
 
 
-def _table_rows(
-    path: Path, lines: list[str], columns: dict[str, str], delimiter: str | None
-) -> tuple[list[_Row], dict[str, str]]:
-    """The rows of a table, and which column holds what."""
+def _table_rows(path: Path, lines: list[str], layout: Layout) -> tuple[list[_Row], dict[str, str]]:
+    """The rows of a table, under their header."""
+    columns, delimiter = layout.columns, layout.delimiter
     usual = _DELIMITERS[path.suffix]
     candidates = [delimiter] if delimiter else [usual, *(sign for sign in _DELIMITER_NAMES if sign != usual)]
     first_error = None
@@ -488,3 +494,7 @@ def _records(path: Path, header: list[str], table: Iterator[tuple[int, list[str]
             rows.append((line, dict(zip(header, fields, strict=True))))
     say_skipped(empty, path)
     return rows
+
+
+FORMATS: dict[str, Format] = {".txt": _text_rows, ".jsonl": _json_rows, ".csv": _table_rows, ".tsv": _table_rows}
+"""How a file of pairs is read, by the end of its name."""
