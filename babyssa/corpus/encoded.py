@@ -28,10 +28,10 @@ from babyssa.files import (
     write_checksums,
 )
 
-# Raised when what is kept, or how sentences are read and encoded, changes.
+# Increase it when the files, or how sentences are read and encoded, change.
 _FORMAT = "1"
 _IDS, _LENGTHS = "ids.npy", "lengths.npy"
-# The tokenizer's own objects, which it makes of all that it is given at once, are large.
+# A tokenizer's own objects are many times as large as the ids, so it gets a few sentences at a time.
 _AT_ONCE = 10_000
 
 
@@ -89,14 +89,13 @@ def encode_corpus(text: Sequence[str], tokenizer, corpus: Path) -> Sentences:
     Returns
     -------
     Sentences
-        As many, in the same order. Where the cache folder cannot be written, a warning is said and they are in
-        memory.
+        As many, in the same order; in memory only, with a warning, if the cache folder cannot be written.
     """
     try:
         folder = _folder(corpus, tokenizer)
         found = _read(folder, len(text))
     except ConfigError as error:
-        say(f"warning: token ids are not kept for the next training: {error.what} ({error.remedy})")
+        say(f"warning: token ids are not cached: {error.what} ({error.remedy})")
         folder = found = None
     if found is None:
         parts = [
@@ -111,14 +110,14 @@ def encode_corpus(text: Sequence[str], tokenizer, corpus: Path) -> Sentences:
 
 
 def _folder(corpus: Path, tokenizer) -> Path:
-    """Where the ids of a corpus are kept: a name made of all that they depend on."""
+    """The cache folder of a corpus, named by a hash of all that its ids depend on."""
     versions = (version("tokenizers"), version("transformers"), _FORMAT)
     depends_on = " ".join((sha256(corpus), tokenizer_sha256(tokenizer), *versions))
     return cache_folder() / "encoded" / hashlib.sha256(depends_on.encode()).hexdigest()[:32]
 
 
 def _read(folder: Path, count: int) -> Sentences | None:
-    """What is in the cache, if it is whole."""
+    """The cached sentences, if they are there and undamaged."""
     if not (folder / CHECKSUMS).is_file():
         return None
     try:
@@ -136,7 +135,7 @@ def _keep(folder: Path, sentences: Sentences) -> None:
     try:
         _write(folder, sentences)
     except (OSError, BabySSAError) as error:
-        # Another process may have been quicker.
+        # Another process may have written it first.
         if _read(folder, len(sentences)) is None:
             why = getattr(error, "what", None) or getattr(error, "strerror", None) or error
             say(f"warning: {folder}: {why}; the next training on this corpus will encode it again")

@@ -1,6 +1,6 @@
 """From sources to a corpus: find the files, read them, clean every utterance, order by age, write.
 
-This is the file to read first: :func:`prepare` is the whole data path.
+Read this file first: :func:`prepare` is the whole data path.
 """
 
 from __future__ import annotations
