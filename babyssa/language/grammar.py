@@ -29,7 +29,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from babyssa.language.lexicon import Adjective, Name, Noun, Pronoun, Verb
-from babyssa.language.slots import SlotDefinition, Weights, form
+from babyssa.language.slots import SlotDefinition, form
+from babyssa.language.source import Weights
 from babyssa.language.speech import Registers, Usage
 from babyssa.language.templates import Piece, Slot, Template, choose, realise, tidy
 
@@ -152,9 +153,10 @@ class Scene:
             yield Spoken(tuple(words), TYPE_OF_MARK[mark])
 
     def contracted(self, text: str) -> str:
-        for short in self.usage.habits.contractions:
-            text = short.pattern.sub(
-                lambda match, c=short: match.expand(c.short) if self.chance(c.share) else match.group(), text
+        for pattern, short, share in self.usage.habits.contractions:
+            text = pattern.sub(
+                lambda match, short=short, share=share: match.expand(short) if self.chance(share) else match[0],
+                text,
             )
         return text
 
@@ -384,14 +386,14 @@ class Scene:
         if verb.frame == "ditransitive" or (verb.recipient and self.chance(0.25)):
             recipient = self.other_than(subject) if self.chance(0.6) else self.draw("P", "").text
             gift = self.noun_phrase(verb.objects).text
-            to = verb.frame == "ditransitive" or verb.base in self.usage.habits.verbs["dative"]
+            to = verb.frame == "ditransitive" or verb.base in self.usage.habits.dative_verbs
             return f"{gift} to {recipient}" if to and self.chance(0.35) else f"{recipient} {gift}"
         after = self.piece("after_object") if not verb.state and self.chance(0.12) else ""
         return f"{self.object(verb, subject)} {after}"
 
     def object(self, verb: Verb, subject: NounPhrase | None) -> str:
         """A noun phrase, or a pronoun in its object case that cannot be taken for the subject."""
-        if self.chance(0.5) and verb.base not in self.usage.habits.verbs["full_object"]:
+        if self.chance(0.5) and verb.base not in self.usage.habits.full_object_verbs:
             if not self.lexicon.select(verb.objects, countable=True):
                 return self.piece("mass_pronoun")
             if not {"person", "animal"} & set(verb.objects) or self.chance(0.5):
@@ -406,9 +408,9 @@ class Scene:
         return self.piece(f"other_than_{2 if subject is None else subject.pronoun.person}")
 
     def adverbial(self, verb: Verb) -> str:
-        classes = self.usage.habits.verbs
-        if verb.motion and verb.base not in classes["goalless"]:
+        habits = self.usage.habits
+        if verb.motion and verb.base not in habits.goalless_verbs:
             return self.piece("goal")
-        if verb.base in classes["addressing"]:
+        if verb.base in habits.addressing_verbs:
             return f"to {self.form(self.draw('H', ''), 'object')}"
-        return self.where() if verb.base in classes["posture"] and self.chance(0.6) else self.piece("after_verb")
+        return self.where() if verb.base in habits.posture_verbs and self.chance(0.6) else self.piece("after_verb")

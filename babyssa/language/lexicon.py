@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from babyssa.errors import DataError, nearest
-from babyssa.files import YamlMapping, read_yaml, resource
+from babyssa.files import resource
+from babyssa.language.source import Source
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +83,10 @@ class Verb:
     motion: bool = False
     state: bool = False
     clause: bool = False
+
+    def __post_init__(self):
+        if bool(self.objects) == (self.frame == "intransitive"):
+            raise ValueError(f"frame '{self.frame}' {'cannot have' if self.objects else 'needs'} objects")
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,86 +257,47 @@ def load_lexicon(path: str | Path | None = None) -> Lexicon:
         If the file cannot be read, or an entry lacks a field, has an unknown one, repeats another entry, or
         refers to a kind or noun that does not exist. Names the line, the entry, and the nearest known name.
     """
-    return _Reader(resource("probes", "words.yaml") if path is None else Path(path)).lexicon()
+    return _WordList(resource("probes", "words.yaml") if path is None else path).lexicon()
 
 
-class _Reader:
-    """A lexicon file being read: its content, and errors that say where."""
-
-    def __init__(self, path: Path):
-        self.path = path
-        self.file: YamlMapping = read_yaml(path)
+class _WordList(Source):
+    """A lexicon file being read."""
 
     def error(self, what: str, *place: str | int, remedy: str | None = None) -> DataError:
-        """An error at `place`: a section, the position of an entry in it, and a field."""
+        """An error that names the entry, too."""
         if len(place) > 1:
-            entry = self.file.values[place[0]][place[1]]
-            identity = entry.get(_IDENTITY[place[0]]) if isinstance(entry, Mapping) else None
-            what = f"{place[0]}[{place[1] + 1}]{'' if identity is None else f' ({identity})'}: {what}"
-        return DataError(what, path=self.path, line=self.file.line(*place), remedy=remedy)
+            section, i, *_ = place
+            entry = self.file.values[section][i]
+            identity = entry.get(_IDENTITY[section]) if isinstance(entry, Mapping) else None
+            what = f"{section}[{i + 1}]{'' if identity is None else f' ({identity})'}: {what}"
+        return super().error(what, *place, remedy=remedy)
 
     def lexicon(self) -> Lexicon:
-        for section in self.file.values.keys() - _SECTIONS.keys():
-            raise self.error(f"unknown section '{section}'", section, remedy=nearest(str(section), _SECTIONS))
+        for section in self.file.values:
+            self.check_name("section", section, _SECTIONS, section)
         lexicon = Lexicon(**{section: self.entries(section) for section in _SECTIONS})
         known = {*lexicon.kinds, *(noun.singular for noun in lexicon.nouns)}
         for section in _SECTIONS:
             for i, entry in enumerate(getattr(lexicon, section)):
                 for field in _REFERENCES:
-                    for word in set(getattr(entry, field, ())) - known:
-                        what = f"'{word}' in '{field}' is neither a kind nor a noun"
-                        raise self.error(what, section, i, field, remedy=nearest(word, known))
+                    for word in getattr(entry, field, ()):
+                        self.check_name("kind or noun", word, known, section, i, field)
         return lexicon
 
     def entries(self, section: str) -> tuple[Any, ...]:
-        raw = self.file.values.get(section)
-        if not isinstance(raw, list) or not raw:
-            what = f"section '{section}' is missing or empty"
-            raise self.error(what, section, remedy="give it a list of entries")
         entries: dict[str, Any] = {}
-        for i, fields in enumerate(raw):
-            entry = self.entry(fields, section, i)
+        for i in self.items(section):
+            raw = self.get(section, i)
+            if isinstance(raw, dict) and isinstance(raw.get("forms"), dict):
+                raw = {**{key: value for key, value in raw.items() if key != "forms"}, **raw["forms"]}
+            entry = self.build(_SECTIONS[section], raw, section, i)
             identity = getattr(entry, _IDENTITY[section])
             if identity in entries:
                 raise self.error("is listed twice", section, i, remedy="remove one of them")
+            for field, allowed in _ALLOWED.items():
+                value = getattr(entry, field, None)
+                if value is not None and value not in allowed:
+                    known = ", ".join(map(str, allowed))
+                    raise self.error(f"field '{field}' is '{value}'", section, i, field, remedy=f"known: {known}")
             entries[identity] = entry
         return tuple(entries.values())
-
-    def entry(self, raw: Any, section: str, i: int) -> Any:
-        """Build one word from one YAML mapping, or say what is wrong with it."""
-        if not isinstance(raw, dict):
-            raise self.error(f"'{raw}' is not a mapping of fields", section, i)
-        if isinstance(raw.get("forms"), dict):
-            raw = {**{key: value for key, value in raw.items() if key != "forms"}, **raw["forms"]}
-        fields = {field.name: field for field in dataclasses.fields(_SECTIONS[section])}
-        for key in raw.keys() - fields.keys():
-            raise self.error(f"unknown field '{key}'", section, i, key, remedy=nearest(str(key), fields))
-        values = {}
-        for name, field in fields.items():
-            if raw.get(name) is not None:
-                values[name] = self.value(raw[name], field.type, section, i, name)
-            elif field.default is dataclasses.MISSING:
-                raise self.error(f"field '{name}' is missing", section, i)
-        entry = _SECTIONS[section](**values)
-        if isinstance(entry, Verb) and bool(entry.objects) == (entry.frame == "intransitive"):
-            need = "cannot have" if entry.objects else "needs"
-            raise self.error(f"frame '{entry.frame}' {need} objects", section, i, "frame")
-        return entry
-
-    def value(self, value: Any, annotation: str, *place: str | int) -> Any:
-        """Check one field by the annotation of its dataclass (a string, as annotations are not evaluated)."""
-        name = place[-1]
-        if annotation.startswith("tuple"):
-            if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
-                raise self.error(f"field '{name}' is not a list of words", *place)
-            return tuple(value)
-        expected = {"bool": bool, "int": int}.get(annotation, str)
-        if type(value) is not expected:
-            hint = 'put it in quotes ("no", "on" and "yes" are truth values in YAML)' if expected is str else None
-            raise self.error(f"field '{name}' is {value!r}, not a {expected.__name__}", *place, remedy=hint)
-        if expected is str and (not value or value != " ".join(value.split())):
-            raise self.error(f"field '{name}' is empty or has stray white space", *place)
-        if value not in _ALLOWED.get(name, (value,)):
-            known = ", ".join(map(str, _ALLOWED[name]))
-            raise self.error(f"field '{name}' is '{value}'", *place, remedy=f"known: {known}")
-        return value

@@ -7,8 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from babyssa.errors import DataError, nearest
-from babyssa.files import YamlMapping, read_yaml
+from babyssa.errors import nearest
 from babyssa.language.lexicon import (
     Adjective,
     Lexicon,
@@ -19,10 +18,10 @@ from babyssa.language.lexicon import (
     Verb,
     indefinite_article,
 )
+from babyssa.language.source import Source, Weights
 from babyssa.language.templates import Slot, Template, parse
 
 Word = Noun | Name | Verb | Adjective | Preposition | Pronoun | str
-Weights = tuple[str, ...] | Mapping[str, float | list[float]]
 
 # The fields that say what fills a slot, each with the forms that a template can ask for.
 _WORD_FORMS = {
@@ -169,6 +168,9 @@ class SlotDefinition:
         return described + self.object_of + self.subject_of + self.place_of
 
 
+_LISTS = {field.name for field in fields(SlotDefinition) if field.type.startswith(("tuple", "Weights"))}
+
+
 def candidates(slot: SlotDefinition, lexicon: Lexicon) -> tuple[Word, ...]:
     """The words that may fill a slot of words, and the verbs of one of verb phrases."""
     if slot.noun:
@@ -207,8 +209,8 @@ def form(word: Word, name: str | None) -> str:
     return word if isinstance(word, str) else getattr(word, name or _PLAIN_FORM[type(word)])
 
 
-class TemplateFile:
-    """A YAML file of slots and templates being read, and errors that say where in it.
+class TemplateFile(Source):
+    """A YAML file of slots and templates being read.
 
     Parameters
     ----------
@@ -216,16 +218,10 @@ class TemplateFile:
         The file.
     lexicon : Lexicon
         The words that slots may name.
-
-    Raises
-    ------
-    DataError
-        If it is not a YAML mapping.
     """
 
     def __init__(self, path: str | Path, lexicon: Lexicon):
-        self.path = Path(path)
-        self._file: YamlMapping = read_yaml(self.path)
+        super().__init__(path)
         verbs = [verb.base for verb in lexicon.verbs]
         nouns = [*lexicon.kinds, *(noun.singular for noun in lexicon.nouns)]
         self._known = {
@@ -237,34 +233,6 @@ class TemplateFile:
             "preposition": [preposition.word for preposition in lexicon.prepositions],
             "adjective": [adjective.word for adjective in lexicon.adjectives],
         }
-
-    def error(self, what: str, *place: str | int, remedy: str | None = None) -> DataError:
-        return DataError(what, path=self.path, line=self._file.line(*place), remedy=remedy)
-
-    def get(self, *place: str | int, default: Any = None) -> Any:
-        """The value at a place; DataError if it is missing and there is no default."""
-        value: Any = self._file.values
-        for i, key in enumerate(place):
-            known = range(len(value)) if isinstance(value, list) else value if isinstance(value, dict) else ()
-            if key not in known:
-                if default is None:
-                    raise self.error(f"field '{key}' is missing", *place[:i])
-                return default
-            value = value[key]
-        return value
-
-    def number(self, *place: str | int) -> float:
-        value = self.get(*place)
-        if type(value) not in (int, float) or not value >= 0:
-            raise self.error(f"field '{place[-1]}' is {value!r}, not a number", *place)
-        return value
-
-    def items(self, *place: str | int) -> range:
-        """The positions of a list that must not be empty."""
-        value = self.get(*place)
-        if not isinstance(value, list) or not value:
-            raise self.error(f"field '{place[-1]}' is not a list, or empty", *place)
-        return range(len(value))
 
     def template(self, text: Any, *place: str | int) -> Template:
         if not isinstance(text, str):
@@ -296,48 +264,20 @@ class TemplateFile:
         return slots
 
     def _definition(self, raw: Any, *place: str | int) -> SlotDefinition:
-        types = {field.name: field.type for field in fields(SlotDefinition)}
-        if not isinstance(raw, dict):
-            raise self.error(f"slot '{place[-1]}' is not a mapping of fields", *place)
-        values: dict[str, Any] = {}
-        for key, value in raw.items():
-            if key not in types:
-                raise self.error(f"a slot has no field '{key}'", *place, key, remedy=nearest(str(key), types))
-            values[key] = value
-            if types[key] == "Weights" and isinstance(value, dict):
-                for weight in value.values():
-                    self._check_weight(weight, *place, key)
-            elif types[key] == "Weights" or types[key].startswith("tuple"):
-                # One word stands for a list of one.
-                words = [value] if isinstance(value, str) else value
-                values[key] = tuple(self.check_words("", words, *place, key))
-            elif type(value) is not (bool if types[key].startswith("bool") else str):
-                raise self.error(f"field '{key}' is {value!r}, not a {types[key].partition(' ')[0]}", *place, key)
-            if key in _WORDS_OF:
-                self.check_words(_WORDS_OF[key], values[key], *place, key)
-        try:
-            return SlotDefinition(**values)
-        except ValueError as error:
-            raise self.error(str(error), *place) from None
+        if isinstance(raw, dict):
+            # One word stands for a list of one.
+            raw = {
+                key: [value] if key in _LISTS and isinstance(value, str) else value for key, value in raw.items()
+            }
+        slot = self.build(SlotDefinition, raw, *place)
+        for field, sort in _WORDS_OF.items():
+            self.check_words(sort, getattr(slot, field), *place, field)
+        return slot
 
-    def _check_weight(self, weight: Any, *place: str | int) -> None:
-        ages = weight if isinstance(weight, list) and len(weight) == 2 else [weight]
-        if not all(type(age) in (int, float) and age >= 0 for age in ages):
-            what = f"weight {weight!r} in '{place[-1]}' is not a number"
-            raise self.error(what, *place, remedy="or write two, [young, old]")
-
-    def check_words(self, sort: str, words: Any, *place: str | int) -> Iterable[str]:
-        """Raise DataError unless `words` are a list of words, of the lexicon if it has words of that sort."""
-        if isinstance(words, str) or not isinstance(words, Iterable) or not all(isinstance(w, str) for w in words):
-            raise self.error(f"field '{place[-1]}' is not a list of words", *place)
+    def check_words(self, sort: str, words: Iterable[str], *place: str | int) -> None:
+        """Raise DataError unless the lexicon has words of that sort."""
         for word in words:
-            self.check_name(sort, word, self._known.get(sort, words), *place)
-        return words
-
-    def check_name(self, what: str, name: str, known: Iterable[str], *place: str | int) -> None:
-        """Raise DataError with the nearest known name if `name` is not among the known ones."""
-        if name not in known:
-            raise self.error(f"no {what} '{name}'", *place, remedy=nearest(name, known))
+            self.check_name(sort, word, self._known[sort], *place)
 
     def check_slot(
         self, slot: Slot, slots: Mapping[str, SlotDefinition], forms: Iterable[str], *place: str | int

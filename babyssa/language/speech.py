@@ -13,6 +13,7 @@ from typing import Any
 from babyssa.files import resource
 from babyssa.language.lexicon import Lexicon, Noun, Verb
 from babyssa.language.slots import SlotDefinition, TemplateFile, candidates
+from babyssa.language.source import Weights
 from babyssa.language.templates import Choice, Piece, Slot, Template, parts_of
 
 # Slots that are not defined in the file: the grammar builds them.
@@ -30,7 +31,6 @@ _PIECES = (
     *("number", "goal", "here", "mood", "gender", "size", "after_object", "after_verb", "thing_pronoun"),
     *("mass_pronoun", "other_than_1", "other_than_2", "other_than_3", "joining", "one_word", "telegraphic"),
 )
-_VERB_CLASSES = ("posture", "goalless", "addressing", "dative", "full_object")
 
 
 @dataclass(frozen=True)
@@ -146,27 +146,22 @@ def _determiner(file: TemplateFile, *place: str) -> dict[str, Template]:
 
 
 @dataclass(frozen=True)
-class Contraction:
-    """What is contracted, into what, and how often."""
-
-    pattern: re.Pattern
-    short: str
-    share: float
-
-
-@dataclass(frozen=True)
 class Habits:
-    """The content of ``usage.yaml``; see there."""
+    """The content of ``usage.yaml``, which explains it; a contraction has a pattern, a short form and a share."""
 
-    frequent_verbs: frozenset[str]
-    frequent_adjectives: frozenset[str]
-    frequent_prepositions: Mapping[str, float]
-    owned: frozenset[str]
-    verbs: Mapping[str, frozenset[str]]
-    openings: Mapping[str, float]
-    statement_openings: frozenset[str]
-    contractions: tuple[Contraction, ...]
-    rare_nouns: tuple[Noun, ...]
+    frequent_verbs: tuple[str, ...]
+    frequent_adjectives: tuple[str, ...]
+    frequent_prepositions: Weights
+    owned: tuple[str, ...]
+    posture_verbs: tuple[str, ...]
+    goalless_verbs: tuple[str, ...]
+    addressing_verbs: tuple[str, ...]
+    dative_verbs: tuple[str, ...]
+    full_object_verbs: tuple[str, ...]
+    openings: Weights
+    statement_openings: tuple[str, ...]
+    contractions: tuple[tuple[re.Pattern, str, float], ...] = ()
+    rare_nouns: tuple[Noun, ...] = ()
 
 
 def load_habits(lexicon: Lexicon, path: str | Path | None = None) -> Habits:
@@ -178,33 +173,25 @@ def load_habits(lexicon: Lexicon, path: str | Path | None = None) -> Habits:
         If a field is missing or a word is not in the lexicon. Names the line, and the nearest word that is.
     """
     file = TemplateFile(resource("data", "usage.yaml") if path is None else path, lexicon)
-
-    def words(sort: str, *place: str) -> frozenset[str]:
-        file.check_words(sort, file.get(*place), *place)
-        return frozenset(file.get(*place))
-
+    own = ("contractions", "rare_nouns")
+    habits = file.build(Habits, {key: value for key, value in file.file.values.items() if key not in own})
+    sorts = {name: "verb" for name in vars(habits) if name.endswith("_verbs")}
+    sorts |= {"frequent_adjectives": "adjective", "frequent_prepositions": "preposition", "owned": "noun"}
+    for name, sort in sorts.items():
+        file.check_words(sort, getattr(habits, name), name)
     for kind in file.get("rare_nouns"):
         file.check_name("kind", kind, lexicon.kinds, "rare_nouns", kind)
-    return Habits(
-        frequent_verbs=words("verb", "frequent_verbs"),
-        frequent_adjectives=words("adjective", "frequent_adjectives"),
-        frequent_prepositions={
-            word: file.number("frequent_prepositions", word)
-            for word in words("preposition", "frequent_prepositions")
-        },
-        owned=words("noun", "owned"),
-        verbs={name: words("verb", "verbs", name) for name in _VERB_CLASSES},
-        openings={word: file.number("openings", word) for word in file.get("openings")},
-        statement_openings=frozenset(file.get("statement_openings")),
+    return replace(
+        habits,
         contractions=tuple(_contraction(file, i) for i in file.items("contractions")),
         rare_nouns=tuple(_rare_nouns(file.get("rare_nouns"), {noun.singular for noun in lexicon.nouns})),
     )
 
 
-def _contraction(file: TemplateFile, i: int) -> Contraction:
+def _contraction(file: TemplateFile, i: int) -> tuple[re.Pattern, str, float]:
     try:
         pattern, short, share = file.get("contractions", i)
-        return Contraction(re.compile(pattern), short, float(share))
+        return re.compile(pattern), short, float(share)
     except (TypeError, ValueError, re.error) as error:
         what = f"contractions[{i + 1}] is not [pattern, short form, share]: {error}"
         raise file.error(what, "contractions", i) from None

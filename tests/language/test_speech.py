@@ -50,7 +50,7 @@ REGISTER_ERRORS = [
     ("- 2 <honey> !", "- <honey> !", "'<honey> !' is not a weight and a template"),
     ("- 2 <honey> !", "- 2 {animl} !", "no slot 'animl'; did you mean 'animal'?"),
     ("{phrase: body}", "{phrase: boddy}", "no noun or 'any' 'boddy'; did you mean 'body'?"),
-    ("{phrase: body}", "{phras: body}", "no field 'phras'; did you mean 'phrase'?"),
+    ("{phrase: body}", "{phras: body}", "unknown field 'phras'; did you mean 'phrase'?"),
     ("name: any, subject: true", "name: any, subject: maybe", "field 'subject' is 'maybe', not a bool"),
     ("not_asked: [lose,", "not_asked: [loose,", "no verb 'loose'; did you mean 'lose'?"),
     ("third: 34,", "thrid: 34,", "no slot 'thrid'; did you mean 'third'?"),
@@ -62,7 +62,7 @@ REGISTER_ERRORS = [
 ]
 USAGE_ERRORS = [
     ("frequent_verbs: [go,", "frequent_verbs: [goo,", "no verb 'goo'; did you mean 'go'?"),
-    ("  posture: [sit,", "  posture: [sitt,", "no verb 'sitt'; did you mean 'sit'?"),
+    ("posture_verbs: [sit,", "posture_verbs: [sitt,", "no verb 'sitt'; did you mean 'sit'?"),
     ("owned: [dog,", "owned: [dgo,", "no noun 'dgo'; did you mean 'dog'?"),
     ("  clothing: [", "  clothes: [", "no kind 'clothes'; did you mean 'clothing'?"),
     (
@@ -70,7 +70,7 @@ USAGE_ERRORS = [
         "  - ['\\bwill not\\b', 'won''t']",
         "is not [pattern, short form, share]",
     ),
-    ("openings: {oh: 9,", "openings: {oh: nine,", "field 'oh' is 'nine', not a number"),
+    ("openings: {oh: 9,", "openings: {oh: nine,", "weight 'nine' in 'openings' is not a number"),
 ]
 
 

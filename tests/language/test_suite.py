@@ -415,7 +415,7 @@ def test_a_template_that_is_not_counterbalanced_is_refused(tmp_path):
 
 
 SLOT_FAULTS = {
-    "no field 'nouns'; did you mean 'noun'": {"nouns": ["toy"]},
+    "unknown field 'nouns'; did you mean 'noun'": {"nouns": ["toy"]},
     "no noun 'toi'; did you mean 'toy'": {"noun": ["toi"]},
     "no verb 'runn'; did you mean 'run'": {"verb": ["runn"]},
     "no slot 'v'": {"noun": ["toy"], "object_of": "v"},
