@@ -79,21 +79,3 @@ def quiet_transformers() -> Iterator[None]:
         logging.set_verbosity(verbosity)
         if bars:
             logging.enable_progress_bar()
-
-
-def table(header: tuple[str, ...], rows: list[tuple[str, ...]], right: set[int], total: bool = False) -> str:
-    """Aligned columns, those in `right` to the right; a rule before the last row if it is a `total`."""
-    rows = [tuple(printable(cell) for cell in row) for row in rows]
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-
-    def line(cells: tuple[str, ...]) -> str:
-        aligned = [
-            c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True))
-        ]
-        return "  ".join(aligned).rstrip()
-
-    rule = "  ".join("-" * width for width in widths)
-    lines = [line(header), rule, *map(line, rows)]
-    if total:
-        lines.insert(-1, rule)
-    return "\n".join(lines)

@@ -15,8 +15,8 @@ from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
-from babyssa.console import table
 from babyssa.corpus import load_tokenizer, prepare, read_corpus, train_tokenizer
+from babyssa.display import Column, Table
 from babyssa.files import resource
 
 
@@ -71,10 +71,8 @@ def corpus_and_tokenizer(corpus: Path | None, tokenizer: Path | None) -> tuple[l
 
 
 def show(rows: list[dict[str, object]], path: Path | None) -> None:
-    """Print rows as a table, numbers to the right, and write them as JSON if asked to."""
-    header = tuple(rows[0])
-    numbers = {i for i, key in enumerate(header) if isinstance(rows[0][key], (int, float))}
-    cells = [tuple(f"{v:.3g}" if isinstance(v, float) else str(v) for v in row.values()) for row in rows]
-    print(table(header, cells, numbers))
+    """Print rows as a table in Markdown, and write them as JSON if asked to."""
+    columns = [Column(key, ".3g" if isinstance(value, float) else "") for key, value in rows[0].items()]
+    print(Table(columns, [tuple(row.values()) for row in rows]).to_markdown())
     if path is not None:
         path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
