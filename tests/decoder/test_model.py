@@ -101,9 +101,9 @@ def test_the_fixed_b_of_the_released_recipe(decoder):
     "changes, says",
     [
         ({"heads": 3}, "not a multiple of 4 x size.heads"),
-        ({"key_value_heads": 5}, "not a multiple of size.key_value_heads"),
-        ({"max_length": 1}, "size.max_length"),
-        ({"attention_dropout": 1.0}, "attention_dropout"),
+        ({"key_value_heads": 5}, "not a multiple of size.key-value-heads"),
+        ({"max_length": 1}, "size.max-length"),
+        ({"attention_dropout": 1.0}, "size.attention-dropout"),
         ({"layers": 0}, "size.layers"),
     ],
 )
