@@ -228,8 +228,6 @@ def show(result: Any) -> None:
         _print(result)
     elif isinstance(result, list):
         print(*result, sep="\n")
-    elif hasattr(result, "to_markdown"):
-        print(result.to_markdown(), end="")
 
 
 def _print(result: Any, **options: Any) -> None:

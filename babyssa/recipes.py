@@ -232,7 +232,8 @@ def _usage_error(error: CycloptsError, name: str) -> ConfigError:
     if isinstance(error, UnknownOptionError):
         unknown = (token.keyword or token.value).partition("=")[0]
         known = (f"--{known}" for known in known_options(error.argument_collection))
-        return ConfigError(f"unknown option '{unknown}'", remedy=nearest(unknown, known))
+        remedy = "put -- before text that begins with a dash" if " " in unknown else nearest(unknown, known)
+        return ConfigError(f"unknown option '{unknown}'", remedy=remedy)
     if isinstance(error, CoercionError) and argument is not None and token is not None:
         return _invalid(argument, token)
     what = " ".join(str(error).split()).rstrip(".")

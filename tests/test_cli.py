@@ -113,6 +113,7 @@ GIVEN = ("--corpus", "c", "--out", "o")
         (["probe", "m", "s", "t"], "unexpected argument 't'"),
         (["sample", "--out", "x.csv", "--utterances"], "--utterances requires an argument"),
         (["saturation", "--scorings"], "--scorings requires at least 1 element"),
+        (["score", "m", "- no ."], "unknown option '- no .'; put -- before text that begins with a dash"),
         (["score", "m", ""], "score: an argument is empty"),
         (
             ["train", "encoder", *GIVEN, "--optimisation.batch-sise", "3"],
@@ -308,7 +309,7 @@ def test_every_exported_name_exists():
 def test_the_choices_of_an_option_are_those_of_its_registry():
     from babyssa.corpus.preparation import CORPUS_ORDERS, READERS
     from babyssa.models.scores import METHODS
-    from babyssa.probing.diagnostic import TASKS as DIAGNOSTIC_TASKS
+    from babyssa.probing.diagnostic import DIAGNOSTIC_TASKS
     from babyssa.probing.suites import PAIR_ORDERS
     from babyssa.synthetic.tasks import TASKS
 
