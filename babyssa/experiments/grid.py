@@ -94,7 +94,8 @@ class Sweep(Shown):
             accuracy = accuracies.get(str(cell.folder / PROBE))
             steps = cell.run and cell.run.steps
             rows.append((cell.variant, cell.seed, state, steps, accuracy, cell.failure, str(cell.folder)))
-        yield Table(columns, rows, title="Cells")
+        trained, scored = (", ".join(sorted(set(runs[key]))) for key in ("training_precision", "precision"))
+        yield Table(columns, rows, title=f"Cells, trained in {trained} and scored in {scored}")
         yield from self.comparison.tables()
 
     def to_frame(self) -> pd.DataFrame:

@@ -41,6 +41,9 @@ def test_a_sweep_trains_probes_and_compares_every_cell_and_skips_what_is_done(se
         assert (summary["variant"], summary["seed"], summary["n_pairs"]) == (cell.variant, cell.seed, 6)
     assert (settings.out / "comparison" / "comparison.md").is_file()
 
+    assert "Cells, trained in float32 and scored in float32" in str(swept)
+    assert swept.to_frame().state.tolist() == ["trained"] * 4
+
     before = modified(settings.out)
     again = sweep(settings, ["softmax", "ssa"], [0, 1], Probing(suite)).cells
     assert modified(settings.out) == before and all(cell.run is None for cell in again)
