@@ -1,4 +1,4 @@
-"""The figures of saturation and of attention maps."""
+"""The figure of attention maps."""
 
 from __future__ import annotations
 
@@ -6,81 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from babyssa.errors import printable
-from babyssa.figures import literal, series, styled
+from babyssa.figures import literal, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from babyssa.probing.saturation import Saturation, SaturationCurve
-
-_LEAST_SHOWN = 1e-8
-_AXES = {
-    "lead": "lead D of one logit over the next",
-    "magnification": "factor c by which all logits are magnified",
-}
-
-
-@styled
-def draw_saturation(result: Saturation) -> Figure:
-    """Draw the weight left to the other keys against the lead (both axes logarithmic) and against magnification.
-
-    Scorings whose curves are the same in both panels share a line and a place in the legend.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Not registered with pyplot; ``figure.savefig(path)`` writes it.
-    """
-    from matplotlib.figure import Figure
-
-    lines = _lines(result)
-    figure = Figure(figsize=(10, 4.6 + 0.25 * math.ceil(len(lines) / 5)))
-    for axes, condition in zip(figure.subplots(1, len(_AXES)), _AXES, strict=True):
-        for number, (names, curves) in enumerate(lines):
-            curve = curves[condition]
-            style = {**series(number), "marker": "", "linewidth": 1.8}
-            axes.plot(curve.x, curve.mass, label=literal(", ".join(names)), **style)
-        axes.set_xscale("log")
-        if condition == "lead":
-            # A weight of exactly 0 is drawn below the panel, so that its line leaves it straight.
-            axes.set_yscale("log", nonpositive="clip")
-            axes.set_ylim(_LEAST_SHOWN, 1.5)
-            axes.set_xlim(0.1, curve.x[-1])
-        else:
-            axes.set_ylim(0, 1)
-            axes.set_xlim(0.1, 1e4)
-        axes.set_xlabel(_AXES[condition])
-        axes.grid(True)
-        axes.set_ylabel(f"weight left to the other {result.keys - 1} keys")
-    figure.legend(
-        *figure.axes[0].get_legend_handles_labels(),
-        loc="outside upper center",
-        ncols=min(5, len(lines)),
-        handlelength=3,
-    )
-    return figure
-
-
-def _lines(result: Saturation) -> list[tuple[list[str], dict[str, SaturationCurve]]]:
-    """The distinct lines: the names of the scorings that share one, and its curve in each condition."""
-    by_scoring: dict[str, dict[str, SaturationCurve]] = {}
-    for curve in result.curves:
-        by_scoring.setdefault(curve.scoring, {})[curve.condition] = curve
-    lines: list[tuple[list[str], dict[str, SaturationCurve]]] = []
-    for scoring, curves in by_scoring.items():
-        for names, drawn in lines:
-            if all(
-                np.allclose(curve.mass, drawn[condition].mass, rtol=1e-3, atol=_LEAST_SHOWN / 10)
-                for condition, curve in curves.items()
-            ):
-                names.append(scoring)
-                break
-        else:
-            lines.append(([scoring], curves))
-    return lines
 
 
 @styled

@@ -15,8 +15,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -25,7 +26,11 @@ from babyssa.attention.registry import build_scoring, class_of, scoring_config, 
 from babyssa.attention.scoring import Scoring
 from babyssa.display import Column, Shown, Table
 from babyssa.errors import ConfigError
+from babyssa.figures import literal, series, styled
 from babyssa.files import atomic_write
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 
@@ -35,6 +40,12 @@ _LEAST_MASS = 1e-290
 # All points' logits are in memory at once: about 0.2 GB with this many keys.
 _MOST_KEYS = 10_000
 _TOLERANCE = 0.02
+# Below this weight, a figure shows nothing.
+_LEAST_SHOWN = 1e-8
+_AXES = {
+    "lead": "lead D of one logit over the next",
+    "magnification": "factor c by which all logits are magnified",
+}
 
 
 @dataclass(frozen=True)
@@ -150,8 +161,6 @@ def _heads(config: Any) -> int:
 
 def write_saturation(result: Saturation, out: Path) -> None:
     """Write curves.csv (the curves), saturation.png and saturation.csv (the table)."""
-    from babyssa.probing.figures import draw_saturation
-
     with atomic_write(out / "curves.csv") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["scoring", "condition", "x", "weight_of_others"])
@@ -167,6 +176,66 @@ def write_saturation(result: Saturation, out: Path) -> None:
         for curve in result.curves:
             law = (curve.law.kind, curve.law.value, curve.measured)
             writer.writerow([curve.scoring, curve.condition, *law, *(getattr(curve, name) for name in names)])
+
+
+@styled
+def draw_saturation(result: Saturation) -> Figure:
+    """Draw the weight left to the other keys against the lead (both axes logarithmic) and against magnification.
+
+    Scorings whose curves are the same in both panels share a line and a place in the legend.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Not registered with pyplot; ``figure.savefig(path)`` writes it.
+    """
+    from matplotlib.figure import Figure
+
+    lines = _lines(result)
+    figure = Figure(figsize=(10, 4.6 + 0.25 * math.ceil(len(lines) / 5)))
+    for axes, condition in zip(figure.subplots(1, len(_AXES)), _AXES, strict=True):
+        for number, (names, curves) in enumerate(lines):
+            curve = curves[condition]
+            style = {**series(number), "marker": "", "linewidth": 1.8}
+            axes.plot(curve.x, curve.mass, label=literal(", ".join(names)), **style)
+        axes.set_xscale("log")
+        if condition == "lead":
+            # A weight of exactly 0 is drawn below the panel, so that its line leaves it straight.
+            axes.set_yscale("log", nonpositive="clip")
+            axes.set_ylim(_LEAST_SHOWN, 1.5)
+            axes.set_xlim(0.1, curve.x[-1])
+        else:
+            axes.set_ylim(0, 1)
+            axes.set_xlim(0.1, 1e4)
+        axes.set_xlabel(_AXES[condition])
+        axes.grid(True)
+        axes.set_ylabel(f"weight left to the other {result.keys - 1} keys")
+    figure.legend(
+        *figure.axes[0].get_legend_handles_labels(),
+        loc="outside upper center",
+        ncols=min(5, len(lines)),
+        handlelength=3,
+    )
+    return figure
+
+
+def _lines(result: Saturation) -> list[tuple[list[str], dict[str, SaturationCurve]]]:
+    """The distinct lines: the names of the scorings that share one, and its curve in each condition."""
+    by_scoring: dict[str, dict[str, SaturationCurve]] = {}
+    for curve in result.curves:
+        by_scoring.setdefault(curve.scoring, {})[curve.condition] = curve
+    lines: list[tuple[list[str], dict[str, SaturationCurve]]] = []
+    for scoring, curves in by_scoring.items():
+        for names, drawn in lines:
+            if all(
+                np.allclose(curve.mass, drawn[condition].mass, rtol=1e-3, atol=_LEAST_SHOWN / 10)
+                for condition, curve in curves.items()
+            ):
+                names.append(scoring)
+                break
+        else:
+            lines.append(([scoring], curves))
+    return lines
 
 
 @torch.no_grad()

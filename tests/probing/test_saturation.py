@@ -18,8 +18,7 @@ from babyssa.attention import (
 )
 from babyssa.attention.laws import Law, Setting
 from babyssa.errors import ConfigError, ModelError
-from babyssa.probing.figures import draw_saturation
-from babyssa.probing.saturation import mass_of_others, saturation
+from babyssa.probing.saturation import draw_saturation, mass_of_others, saturation
 
 CONFIGS = {
     **variants(),
