@@ -38,17 +38,7 @@ from babyssa.training.run import TrainingRun, check_run, run_tokenizer, run_trai
 
 @joined()
 def train_decoder(settings: DecoderTraining, *, overwrite: bool = False) -> TrainingRun:
-    """Train one decoder and write its run folder, or resume the run that was stopped in it.
-
-    Parameters, returns and errors are those of :func:`babyssa.encoder.train_encoder`.
-
-    Parameters
-    ----------
-    settings : DecoderTraining
-        Everything that decides the run.
-    overwrite : bool
-        Whether an earlier run in ``settings.out`` may be replaced.
-    """
+    """Train one model and write its run folder; :func:`babyssa.train_decoder` explains the parameters."""
     check_run(settings, overwrite)
     text = corpus_file(settings.corpus) if is_text(settings.corpus) else read(settings)
     tokenizer = causal_tokenizer(

@@ -25,30 +25,7 @@ from babyssa.training.run import TrainingRun, check_run, run_tokenizer, run_trai
 
 @joined()
 def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> TrainingRun:
-    """Train one encoder and write its run folder, or resume the run that was stopped in it.
-
-    Parameters
-    ----------
-    settings : EncoderTraining
-        Everything that decides the run.
-    overwrite : bool
-        Whether an earlier run in ``settings.out`` may be replaced.
-
-    Returns
-    -------
-    TrainingRun
-
-    Raises
-    ------
-    OutputExistsError
-        If ``settings.out`` holds a finished run, or an unfinished one with other settings.
-    BusyError
-        If another process trains in ``settings.out``.
-    Stopped
-        On Ctrl-C or SIGTERM: the run is saved, and the same call resumes it.
-    DataError, ModelError, ConfigError
-        If corpus, tokenizer or settings cannot be used; the message says which and what to do.
-    """
+    """Train one model and write its run folder; :func:`babyssa.train_encoder` explains the parameters."""
     check_run(settings, overwrite)
     file = corpus_file(settings.corpus)
     text = read_corpus(settings.corpus)

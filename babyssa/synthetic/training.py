@@ -42,17 +42,7 @@ class SampledBatches(Dataset):
 
 @joined()
 def train_synthetic(settings: SyntheticTraining, *, overwrite: bool = False) -> TrainingRun:
-    """Train one model on a synthetic task and write its run folder, or resume the run that was stopped in it.
-
-    Parameters, returns and errors are those of :func:`babyssa.encoder.train_encoder`.
-
-    Parameters
-    ----------
-    settings : SyntheticTraining
-        Everything that decides the run.
-    overwrite : bool
-        Whether an earlier run in ``settings.out`` may be replaced.
-    """
+    """Train one model and write its run folder; :func:`babyssa.train_synthetic` explains the parameters."""
     check_run(settings, overwrite)
     task = task_named(settings.task)
     model = build_transformer(
