@@ -139,10 +139,7 @@ def invoke(name: str, argv: list[str]) -> int:
     """Run the verb called `name`, and show its result."""
     options = argv[: argv.index("--")] if "--" in argv else argv
     if "-h" in options or "--help" in options:
-        app = verb_app(name)
-        app.help_print([])
-        examples = inspect.cleandoc(find_function(name).__doc__).partition("Examples\n--------\n")[2]
-        print("examples:\n" + textwrap.indent(examples, "  "))
+        print_help(name)
         return 0
     if "" in argv:
         raise ConfigError(f"{name}: an argument is empty", remedy="is a variable of the shell not set?")
@@ -159,6 +156,33 @@ def invoke(name: str, argv: list[str]) -> int:
     if failure is not None:
         raise failure
     return 0
+
+
+def print_help(name: str) -> None:
+    """Print a verb's docstring and options, filled to the terminal's width, and its examples as they are."""
+    from cyclopts.help import DefaultFormatter
+
+    class Filled(DefaultFormatter):
+        def __call__(self, console, options, panel):
+            for entry in panel.entries:
+                _fill(entry.description.primary_renderable)
+            super().__call__(console, options, panel)
+
+        def render_description(self, console, options, description):
+            _fill(description.primary_renderable)
+            super().render_description(console, options, description)
+
+    app = verb_app(name)
+    app.help_formatter = Filled()
+    app.help_print([])
+    examples = inspect.cleandoc(find_function(name).__doc__).partition("Examples\n--------\n")[2]
+    print("examples:\n" + textwrap.indent(examples, "  "))
+
+
+def _fill(text) -> None:
+    """Make each paragraph of a rich text one line, without backticks; the terminal wraps it."""
+    paragraphs = text.plain.replace("`", "").split("\n\n")
+    text.plain = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def find_function(name: str) -> Callable:

@@ -170,7 +170,7 @@ def make_app(name: str, **options: Any) -> App:
 
     return App(
         name=name,
-        help_format="markdown",
+        help_format="plaintext",
         help_flags=[],
         version_flags=[],
         default_parameter=Parameter(negative=(), consume_multiple=(1, None), show_default=shown),
