@@ -63,6 +63,9 @@ COMPLETION = "--install-completion"
 def main(argv: list[str] | None = None) -> int:
     """Run one command line; returns the exit status (0 success, 1 failure, 2 wrong usage)."""
     argv = list(sys.argv[1:] if argv is None else argv)
+    if os.environ.get("COLUMNS", "").strip() == "0":
+        # Some terminals say so; to rich it is a width.
+        del os.environ["COLUMNS"]
     debug = "--debug" in argv
     argv = [word for word in argv if word != "--debug"]
     try:

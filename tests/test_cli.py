@@ -324,3 +324,9 @@ def test_the_choices_of_an_option_are_those_of_its_registry():
     assert choices("probe", "--order") == PAIR_ORDERS
     assert choices("train synthetic", "--task") == tuple(TASKS)
     assert choices("diagnose", "--task") == tuple(DIAGNOSTIC_TASKS)
+
+
+def test_a_terminal_of_no_known_width_gets_help_of_80_columns(run_babyssa, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "0")
+    status, stdout, _ = run_babyssa("score", "--help")
+    assert status == 0 and max(map(len, stdout.splitlines())) <= 80
