@@ -63,8 +63,8 @@ COMPLETION = "--install-completion"
 def main(argv: list[str] | None = None) -> int:
     """Run one command line; returns the exit status (0 success, 1 failure, 2 wrong usage)."""
     argv = list(sys.argv[1:] if argv is None else argv)
-    if os.environ.get("COLUMNS", "").strip() == "0":
-        # Some terminals say so; to rich it is a width.
+    if os.environ.get("COLUMNS", "").strip() in ("0", "1"):
+        # Some terminals say so; rich would take it for a width, and never end.
         del os.environ["COLUMNS"]
     debug = "--debug" in argv
     argv = [word for word in argv if word != "--debug"]
@@ -202,7 +202,7 @@ def verb_app(name: str):
     """
     from cyclopts import Parameter
 
-    from babyssa.recipes import add_recipe, check_whole_numbers, make_app, with_typed_values
+    from babyssa.recipes import add_recipe, check_groups, check_whole_numbers, make_app, with_typed_values
 
     function = find_function(name)
     annotations = {key: value for key, value in function.__annotations__.items() if key != "return"}
@@ -228,6 +228,7 @@ def verb_app(name: str):
         return function(*arguments, **options), json
 
     def complete(app, commands, arguments):
+        check_groups(arguments)
         for token in reversed(arguments.get("--config").tokens) if settings is not None else ():
             add_recipe(arguments, token.value, settings)
         check_whole_numbers(arguments)
@@ -250,8 +251,8 @@ def _normalize(argv: list[str], arguments) -> list[str]:
         option = re.match(r"--[A-Za-z][\w.-]*", word)
         if option:
             word = "--" + option.group()[2:].replace("_", "-") + word[option.end() :]
-        if words and words[-1] in flags and word in ("true", "false"):
-            words[-1] += f"={word}"
+        if words and words[-1] in flags and word.lower() in ("true", "false"):
+            words[-1] += f"={word.lower()}"
         else:
             words.append(word)
     kept, given = [], set()
@@ -259,7 +260,9 @@ def _normalize(argv: list[str], arguments) -> list[str]:
         name, equals, _ = word.partition("=")
         if name in given and name in single:
             if not equals and name not in flags:
-                kept.pop()  # its value
+                if not kept or kept[-1].startswith("--"):
+                    raise ConfigError(f"{name} has no value", remedy="give one, or leave it out")
+                kept.pop()
         else:
             kept.append(word)
             given.add(name)

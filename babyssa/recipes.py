@@ -125,9 +125,12 @@ def add_values(
                 raise ConfigError(f"{option(dotted)} is {value!r}, expected a mapping", **place, remedy=remedy)
             add_values(arguments, value, path, lines, f"{dotted}.")
         elif not any(token.keys == keys for token in argument.tokens):
-            if isinstance(value, Mapping):
+            takes_list = get_origin(argument.hint) in (list, tuple)
+            if isinstance(value, Mapping) or (isinstance(value, list | tuple) and not keys and not takes_list):
                 raise ConfigError(f"{option(dotted)} is {value!r}, expected {_kind(argument.hint)}", **place)
             source = "" if path is None else f"{path}:{place['line']}"
+            if takes_list and not keys and not value and value is not None:
+                argument.append(Token(keyword=f"--{option(dotted)}", implicit_value=value, source=source))
             for index, one in enumerate(value if isinstance(value, list | tuple) and not keys else [value]):
                 # What is free-form is read as YAML again, which JSON is.
                 text = json.dumps(one) if keys else str(one)
@@ -143,8 +146,9 @@ def _find(arguments: ArgumentCollection, dotted: str, place: dict[str, Any]) -> 
     except ValueError:
         argument, keys = None, ()
     # A group takes any key without a word.
-    if argument is None or not argument.field_info.is_keyword or (keys and get_origin(argument.hint) is not dict):
-        known = map(option, known_options(arguments))
+    unknown = argument is None or not argument.field_info.is_keyword or argument.name == "--config"
+    if unknown or (keys and get_origin(argument.hint) is not dict):
+        known = [option(known) for known in known_options(arguments) if known != "config"]
         raise ConfigError(f"unknown key '{option(dotted)}'", **place, remedy=nearest(option(dotted), known))
     return argument, keys
 
@@ -186,9 +190,15 @@ def with_typed_values(settings: Any) -> Any:
     """The same settings with the texts in free-form fields, such as scoring, read as YAML reads them."""
     import yaml
 
+    def typed(name: str, value: Any) -> Any:
+        try:
+            return yaml.safe_load(value) if isinstance(value, str) else value
+        except yaml.YAMLError:
+            raise ConfigError(f"--{option(name)} is '{value}', which is broken YAML") from None
+
     free = {
         field.name: {
-            key.replace("-", "_"): yaml.safe_load(value) if isinstance(value, str) else value
+            key.replace("-", "_"): typed(f"{field.name}.{key}", value)
             for key, value in getattr(settings, field.name).items()
         }
         for field in dataclasses.fields(settings)
@@ -212,6 +222,15 @@ def parse(app: App, words: Iterable[str]) -> Any:
     except CycloptsError as error:
         raise _usage_error(error, app.name[0]) from None
     return command(*bound.args, **bound.kwargs)
+
+
+def check_groups(arguments: ArgumentCollection) -> None:
+    """Raise ConfigError where a value is given for a group of settings: cyclopts would give it to the first."""
+    for argument in arguments:
+        if argument.children and argument.tokens and argument.field_info.is_keyword:
+            name = argument.tokens[0].keyword or argument.name
+            remedy = nearest(f"{name}.", [child.name for child in argument.children])
+            raise ConfigError(f"{name} is a group of options and takes no value", remedy=remedy)
 
 
 def check_whole_numbers(arguments: ArgumentCollection) -> None:

@@ -330,3 +330,35 @@ def test_a_terminal_of_no_known_width_gets_help_of_80_columns(run_babyssa, monke
     monkeypatch.setenv("COLUMNS", "0")
     status, stdout, _ = run_babyssa("score", "--help")
     assert status == 0 and max(map(len, stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (("--variant", "--seed", "--seed", "1"), "--seed has no value"),
+        (("--variant", "softmax", "--variant", "--seed", "1"), "--variant"),
+        (("--size", "3"), "--size is a group of options"),
+        (("--scoring.n", "{"), "--scoring.n is '{', which is broken YAML"),
+    ],
+)
+def test_no_value_is_taken_for_another_options(words, says, run_babyssa, tmp_path, corpus):
+    status, _, stderr = run_babyssa("train", "encoder", "--corpus", corpus, "--out", tmp_path / "run", *words)
+    assert status == 2 and says in stderr and len(stderr.splitlines()) == 1 and not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("line", ["seed: [1, 2]", "corpus: [a, b]", "config: small"])
+def test_a_recipes_lists_and_keys_are_those_of_its_settings(line, run_babyssa, tmp_path, corpus):
+    (tmp_path / "a.yaml").write_text(f"variant: ssa\n{line}\n")
+    given = () if line.startswith("corpus") else ("--corpus", corpus)
+    status, _, stderr = run_babyssa(
+        "train", "encoder", "--config", tmp_path / "a.yaml", "--out", tmp_path / "run", *given
+    )
+    assert status == 2 and f"{tmp_path}/a.yaml:2: " in stderr and len(stderr.splitlines()) == 1
+
+
+def test_an_empty_list_replaces_the_recipes(tmp_path):
+    (tmp_path / "a.yaml").write_text("optimisation:\n  report_to: [wandb]\n")
+    settings = babyssa.EncoderTraining.from_recipe(
+        tmp_path / "a.yaml", corpus="c", out="o", optimisation={"report_to": []}
+    )
+    assert settings.optimisation.report_to == []
