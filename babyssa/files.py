@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -435,6 +434,9 @@ def cache_folder() -> Path:
 
 def versions() -> dict[str, str]:
     """Versions of what a result depends on, read from package metadata (imports none of them)."""
+    # Slow to import, and help does not need it.
+    from importlib import metadata
+
     found = {"python": platform.python_version()}
     for name in _VERSIONED:
         try:
