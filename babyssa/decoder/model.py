@@ -26,7 +26,7 @@ def build_decoder(
     NemotronForCausalLM, and its checkpoints do not need this package.
 
     With the default size and a tokenizer of 50,256 tokens it has the published 114,132,480 parameters, plus the
-    learned values of the scoring (288 for an n in each of 12 x 24 heads).
+    learned values of the scoring (12 for an n in each layer, as released; 288 for one in each head).
 
     Parameters
     ----------

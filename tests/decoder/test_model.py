@@ -1,11 +1,13 @@
 """The decoder's architecture: it is stock Nemotron, of the published size, with the scoring exchanged."""
 
+import math
+
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, NemotronConfig, NemotronForCausalLM
 
 from babyssa.attention import variants
-from babyssa.decoder import DecoderSize, build_decoder
+from babyssa.decoder import DecoderSize, DecoderTraining, build_decoder
 from babyssa.decoder.model import causal_lm_loss
 from babyssa.errors import ConfigError
 
@@ -24,13 +26,29 @@ def parameters(model):
 
 
 def test_the_released_size_has_the_published_number_of_parameters():
+    size = DecoderTraining.from_recipe("nemotron-114m", out="x", tokenizer="t").size
+    released = DecoderTraining.from_recipe("released-scoring", corpus="c", out="x")
+    assert size == DecoderSize() and released.variant == "ssa"
+    per_head = {**released.scoring, "granularity": "head"}
     with torch.device("meta"):
-        softmax = build_decoder(DecoderSize(), GPT2Vocabulary())
-        released = build_decoder(DecoderSize(), GPT2Vocabulary(), variant="ssa", scoring={"learn_b": False})
+        softmax = build_decoder(size, GPT2Vocabulary())
+        of_layers = build_decoder(size, GPT2Vocabulary(), variant="ssa", scoring=released.scoring)
+        of_heads = build_decoder(size, GPT2Vocabulary(), variant="ssa", scoring=per_head)
     assert parameters(softmax) == 114_132_480
-    assert parameters(released) == 114_132_480 + 12 * 24
+    assert parameters(of_layers) == 114_132_480 + 12
+    assert parameters(of_heads) == 114_132_480 + 12 * 24
+    assert of_layers.config.attention_scoring["n"] == 1.5 and of_layers.config.attention_scoring["b"] == 0.8
     layer = 2 * 768 * 768 + 2 * 768 * 256 + 2 * 768 * 3072
     assert parameters(softmax) == 50_256 * 768 + 12 * layer + 25 * 2 * 768
+
+
+def test_the_released_budget_is_17_billion_tokens_and_not_the_10_of_the_paper():
+    recipe = DecoderTraining.from_recipe("nemotron-114m", out="x", tokenizer="t")
+    optimisation = recipe.optimisation
+    batch = optimisation.batch_size * optimisation.gradient_accumulation * recipe.size.max_length
+    assert optimisation.steps * batch == 22_000 * 768 * 1_024 == 17_301_504_000
+    assert math.ceil(10e9 / batch) == 12_716
+    assert "fineweb-edu" in recipe.corpus and recipe.streaming
 
 
 def test_with_softmax_the_decoder_is_transformers_own_nemotron(decoder, decoder_tokenizer, tmp_path):

@@ -71,6 +71,15 @@ def test_babyberta_has_the_published_size():
     assert sum(p.numel() for p in model.parameters()) == pytest.approx(8.52e6, rel=0.005)
 
 
+def test_the_papers_recipe_is_that_of_its_script():
+    recipe = EncoderTraining.from_recipe("roberta-masking", corpus="x", out="y")
+    optimisation, masking = recipe.optimisation, recipe.masking
+    assert recipe.size == EncoderTraining.from_recipe("babyberta", corpus="x", out="y").size
+    assert (optimisation.steps, optimisation.warmup_steps, optimisation.batch_size) == (160_000, 24_000, 16)
+    assert optimisation.learning_rate == 1e-4
+    assert (masking.probability, masking.random, masking.unchanged) == (0.15, 0.1, 0.1)
+
+
 @pytest.mark.parametrize("variant", variants())
 def test_variants_start_from_the_same_common_weights(variant, tokenizer):
     baseline = build_encoder(SMALL, tokenizer, seed=5).state_dict()
