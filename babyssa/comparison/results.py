@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import json
 import math
 import os
@@ -55,11 +56,19 @@ Pair = tuple[str, str, str, int]
 
 @dataclass(frozen=True)
 class StoredResult:
-    """One probed model: what summary.json says, and the outcome of each pair (1 right, 0.5 tie, 0 wrong)."""
+    """One probed model: what summary.json says, and what it decided.
+
+    ``outcomes`` has 1 for a pair decided right, 0.5 for a tie, 0 for wrong; ``margins`` has the score of the
+    grammatical sentence minus that of the other.
+    """
 
     folder: Path
     summary: dict[str, Any]
-    outcomes: dict[Pair, float]
+    margins: dict[Pair, float]
+
+    @functools.cached_property
+    def outcomes(self) -> dict[Pair, float]:
+        return {pair: float(margin > 0) if margin else 0.5 for pair, margin in self.margins.items()}
 
     @property
     def variant(self) -> str:
@@ -132,9 +141,9 @@ def read_result(folder: str | Path) -> StoredResult:
     if len(set(names)) < len(names):
         twice = Counter(names).most_common(1)[0][0]
         raise DataError(f"lists the paradigm '{twice}' twice", path=path, remedy=_PROBE_AGAIN)
-    outcomes = _read_pairs(folder / "pairs.csv")
-    _check_agreement(folder, summary, outcomes)
-    return StoredResult(folder, summary, outcomes)
+    result = StoredResult(folder, summary, _read_pairs(folder / "pairs.csv"))
+    _check_agreement(folder, summary, result.outcomes)
+    return result
 
 
 def check_comparable(results: Sequence[StoredResult], allow_mixed: bool) -> tuple[list[Pair], list[str]]:
@@ -212,7 +221,7 @@ def _check_types(value: Any, types: dict[str, tuple], path: Path, prefix: str) -
 
 
 def _read_pairs(path: Path) -> dict[Pair, float]:
-    outcomes: dict[Pair, float] = {}
+    margins: dict[Pair, float] = {}
     repeats: Counter = Counter()
 
     def damage(what: str, line: int | None = None) -> DataError:
@@ -235,11 +244,11 @@ def _read_pairs(path: Path) -> dict[Pair, float]:
                 except ValueError as error:
                     raise damage(f"the score '{error}' is not a finite number", reader.line_num) from None
                 pair = (*map(sys.intern, key), 0)
-                if pair in outcomes:
+                if pair in margins:
                     repeats[pair] += 1
                     pair = (*pair[:3], repeats[pair])
-                outcomes[pair] = float(better > worse) if better != worse else 0.5
-            return outcomes
+                margins[pair] = better - worse
+            return margins
     except FileNotFoundError:
         raise damage("no such file beside summary.json") from None
     except UnicodeDecodeError as error:
