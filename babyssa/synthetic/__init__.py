@@ -8,7 +8,7 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "config": ["InContextSize", "Shifts", "SyntheticTraining"],
+        "config": ["Curriculum", "InContextSize", "Shifts", "SyntheticTraining"],
         "model": ["InContextTransformer", "build_transformer"],
         "tasks": ["TASKS", "Sample", "Shift", "Task", "task_named"],
         "shifts": ["load_run", "measure_shifts"],

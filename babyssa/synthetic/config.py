@@ -7,11 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from babyssa.errors import ConfigError
+from babyssa.errors import ConfigError, nearest
 from babyssa.recipes import Recipe
-from babyssa.training.config import Optimisation, check_seed
+from babyssa.training.config import Optimisation, check_domains, check_seed
+
+Data = Literal["designed", "iid"]
+
+
+def check_data(data: str) -> None:
+    """Raise ConfigError unless `data` names a way to draw the signs of a quantifier's numbers."""
+    if data not in get_args(Data):
+        raise ConfigError(f"data is '{data}'", remedy=nearest(str(data), get_args(Data)))
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,38 @@ class InContextSize:
 
 
 @dataclass(frozen=True)
+class Curriculum:
+    """How the training sequences grow (Garg et al. 2022): `step` longer after each `every` steps.
+
+    Parameters
+    ----------
+    start : int, optional
+        Length of the first sequences; the full length from the first step on if not given.
+    step : int
+        How much longer they become at a time, up to the full length.
+    every : int
+        Optimiser steps between two changes.
+    """
+
+    start: int | None = None
+    step: int = 2
+    every: int = 2000
+
+    def __post_init__(self):
+        check_domains(
+            "curriculum",
+            self,
+            start=(self.start is None or self.start >= 2, "at least 2"),
+            step=(self.step >= 1, "at least 1"),
+            every=(self.every >= 1, "at least 1"),
+        )
+
+    def length(self, full: int, step: int) -> int:
+        """The length of the sequences after `step` steps, which is at most `full`."""
+        return full if self.start is None else min(self.start + self.step * (step // self.every), full)
+
+
+@dataclass(frozen=True)
 class SyntheticTraining(Recipe):
     """One run on a synthetic task.
 
@@ -70,9 +110,16 @@ class SyntheticTraining(Recipe):
         Parameters of the scoring that differ from the variant's, such as n, b, learn_n, granularity.
     seed : int
         Decides initial weights and training data.
+    data : {"designed", "iid"}
+        How the signs of a quantifier's numbers are drawn: designed balances the answers at every position; iid
+        draws every number from N(0, 1). A linear function's numbers are from N(0, 1) in either case.
+    answers : bool
+        Whether a quantifier's sequence has each answer, 1 or -1, after its number; a linear function's always has.
     length : int
         Numbers (examples, for a linear function) in a training sequence; it trains every shorter context too,
         since the model predicts after each.
+    curriculum : Curriculum
+        How the sequences grow to that length.
     size : InContextSize
         Size of the model.
     optimisation : Optimisation
@@ -86,19 +133,27 @@ class SyntheticTraining(Recipe):
     variant: str = "softmax"
     scoring: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
+    data: Data = "designed"
+    answers: bool = False
     length: int = 40
+    curriculum: Curriculum = field(default_factory=Curriculum)
     size: InContextSize = field(default_factory=InContextSize)
     optimisation: Optimisation = field(default_factory=Optimisation)
     evaluate_every: int = 0
 
     def __post_init__(self):
         check_seed(self.seed)
+        check_data(self.data)
         if self.evaluate_every < 0:
             raise ConfigError(f"evaluate_every is {self.evaluate_every}", remedy="it is at least 0")
         if self.optimisation.steps is None:
             raise ConfigError("optimisation.steps is missing", remedy="the data never end: set the steps")
         if self.length < 2:
             raise ConfigError(f"length is {self.length}", remedy="it is at least 2")
+        if self.curriculum.start is not None and self.curriculum.start > self.length:
+            raise ConfigError(
+                f"curriculum.start is {self.curriculum.start}", remedy=f"it is at most length, {self.length}"
+            )
         if self.numbers > self.size.max_numbers:
             raise ConfigError(
                 f"length {self.length} takes {self.numbers} numbers, more than size.max_numbers "
@@ -114,7 +169,7 @@ class SyntheticTraining(Recipe):
     @property
     def numbers(self) -> int:
         """Numbers in a training sequence."""
-        return 2 * self.length - 1 if self.task == "linear" else self.length
+        return 2 * self.length - 1 if self.task == "linear" or self.answers else self.length
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def load_run(folder: Path) -> Run:
         model = AutoModel.from_pretrained(folder)
     if not isinstance(model, InContextTransformer):
         raise ModelError(f"{type(model).__name__} does not read numbers", path=folder)
-    return Run(folder, flat(settings), task_named(settings["task"]), model.eval())
+    return Run(folder, flat(settings), task_named(settings["task"], settings.get("answers", False)), model.eval())
 
 
 def measure_shifts(folders: Iterable[Path], shifts: Shifts | None = None) -> ShiftResults:

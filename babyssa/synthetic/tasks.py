@@ -7,12 +7,14 @@ Linear functions (Garg et al. 2022): f(x_k) from x_1, f(x_1), ..., x_k, with f(x
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from babyssa.errors import ConfigError, nearest
+from babyssa.synthetic.config import Data, check_data
 
 IN_DISTRIBUTION = "in distribution"
 # The sequences of the deviant, and the predictions after its place, with an ordinary number in that place.
@@ -21,7 +23,7 @@ CONTROL = "without the deviant"
 
 @dataclass(frozen=True)
 class Shift:
-    """How data differ from the training distribution, in which every number has the size of one from N(0, 1).
+    """How data differ from those of training, in which every number has the size of one from N(0, 1).
 
     Parameters
     ----------
@@ -35,6 +37,8 @@ class Shift:
         Absolute value that one input of each sequence takes.
     control : bool
         The same sequences as with a deviant, and the same predictions counted, but the input keeps its value.
+    data : {"designed", "iid"}
+        How the signs of a quantifier's numbers are drawn; see :class:`Quantifier`.
     """
 
     input_scale: float = 1.0
@@ -42,8 +46,10 @@ class Shift:
     length: int | None = None
     deviant: float | None = None
     control: bool = False
+    data: Data = "designed"
 
     def __post_init__(self):
+        check_data(self.data)
         if self.input_scale <= 0 or self.coefficient_scale <= 0:
             raise ConfigError(
                 f"scales are {self.input_scale} and {self.coefficient_scale}", remedy="both are above 0"
@@ -65,16 +71,18 @@ class Sample:
     targets : array of float32, (sequences, predictions)
         What it should predict; of a quantifier 0 or 1.
     weights : array of float32, (sequences, predictions)
-        The weight of each prediction. Under these weights, both classes of a quantifier are equally frequent
-        at every k.
+        The weight of each prediction in the loss.
     deviant : array of int, (sequences,), optional
         The k of the deviant number, from 0.
+    balanced : bool
+        Whether both classes of a quantifier count the same at every k, in the loss and in its accuracy.
     """
 
     values: np.ndarray
     targets: np.ndarray
     weights: np.ndarray
     deviant: np.ndarray | None = None
+    balanced: bool = True
 
     def tensors(self) -> dict[str, Tensor]:
         """values, targets and weights as a batch."""
@@ -83,7 +91,7 @@ class Sample:
     def first(self, count: int) -> Sample:
         """The first `count` sequences."""
         deviant = None if self.deviant is None else self.deviant[:count]
-        return Sample(self.values[:count], self.targets[:count], self.weights[:count], deviant)
+        return Sample(self.values[:count], self.targets[:count], self.weights[:count], deviant, self.balanced)
 
 
 class Task:
@@ -123,12 +131,16 @@ class Task:
 class Quantifier(Task):
     """Whether every (or some) number so far is positive; cross-entropy.
 
-    Whether a sequence is still all positive can only turn from yes to no, so the share of either class at k
-    is fixed by where the first non-positive number stands. That place is drawn: in half of the sequences
-    there is none, in the others log(place) is uniform, so every k sees many of both classes. Each
-    prediction weighs 1 / (2 P(class at k)), and so the classes are exactly balanced at every k by
-    construction. After the first, half of the sequences have no other non-positive number (the hard case:
-    only that one number tells), half have them at random.
+    The size of each number is that of a draw from N(0, s^2). Its sign is drawn in one of two ways:
+
+    - iid: it is positive with probability 1/2, so the numbers are independent draws from N(0, s^2). At k, only
+      2^-k of the sequences are all positive, and every prediction weighs the same.
+    - designed: both classes are balanced at every k. Whether a sequence is still all positive can only turn from
+      yes to no, so the share of either class at k is fixed by where the first non-positive number stands. That
+      place is drawn: in half of the sequences there is none, in the others log(place) is uniform, so every k sees
+      many of both classes. Each prediction weighs 1 / (2 P(class at k)), and so the classes are exactly balanced
+      at every k by construction. After the first, half of the sequences have no other non-positive number (the
+      hard case: only that one number tells), half have them at random.
 
     Parameters
     ----------
@@ -136,37 +148,49 @@ class Quantifier(Task):
         every or some.
     sign : float
         1 for `every`; -1 for `some`, which is `every` with numbers and answers negated.
+    answers : bool
+        Whether the sequence has each answer, 1 or -1, after its number, as it has those of a linear function.
     """
 
     metric = "accuracy"
 
-    def __init__(self, name: str, sign: float):
+    def __init__(self, name: str, sign: float, answers: bool = False):
         self.name = name
         self.sign = sign
+        self.numbers_per_example = 2 if answers else 1
 
     def sample(self, generator, sequences, length, shift):
         length = shift.length or length
-        falsified = generator.random(sequences) < 0.5
-        place = np.floor(np.exp(generator.random(sequences) * np.log(length + 1))).astype(int) - 1
-        place = np.where(falsified, np.clip(place, 0, length - 1), length)
         at = np.arange(length)
-        alone = generator.random(sequences) < 0.5
-        negative = (at > place[:, None]) & ~alone[:, None] & (generator.random((sequences, length)) < 0.5)
-        negative |= at == place[:, None]
+        if shift.data == "iid":
+            negative = generator.random((sequences, length)) < 0.5
+            place = np.where(negative.any(axis=1), negative.argmax(axis=1), length)
+        else:
+            falsified = generator.random(sequences) < 0.5
+            place = np.floor(np.exp(generator.random(sequences) * np.log(length + 1))).astype(int) - 1
+            place = np.where(falsified, np.clip(place, 0, length - 1), length)
+            alone = generator.random(sequences) < 0.5
+            negative = (at > place[:, None]) & ~alone[:, None] & (generator.random((sequences, length)) < 0.5)
+            negative |= at == place[:, None]
         size = np.abs(generator.standard_normal((sequences, length))) * shift.input_scale
         deviant = None
         if shift.deviant is not None:
             # A number that changes no answer: the test is whether the others are still seen.
-            deviant = np.where(negative, -1.0, generator.random((sequences, length))).argmax(axis=1)
+            preferred = generator.random((sequences, length)) - negative - (at == place[:, None])
+            deviant = preferred.argmax(axis=1)
             if not shift.control:
                 size[np.arange(sequences), deviant] = shift.deviant
-            negative[np.arange(sequences), deviant] = place == deviant
-        values = np.where(negative, -size, size) * self.sign
+            negative[np.arange(sequences), deviant] = False
+        values = (np.where(negative, -size, size) * self.sign).astype(np.float32)
         intact = (at < place[:, None]).astype(np.float32)
-        share = 1.0 - 0.5 * np.log(at + 2) / np.log(length + 1)
-        weights = 0.5 / np.where(intact == 1, share, 1 - share)
         targets = intact if self.sign > 0 else 1 - intact
-        return Sample(values.astype(np.float32), targets, weights.astype(np.float32), deviant)
+        weights = np.ones_like(targets)
+        if shift.data == "designed":
+            share = 1.0 - 0.5 * np.log(at + 2) / np.log(length + 1)
+            weights = (0.5 / np.where(intact == 1, share, 1 - share)).astype(np.float32)
+        if self.numbers_per_example == 2:
+            values = _interleaved(values, 2 * targets - 1)
+        return Sample(values, targets, weights, deviant, balanced=shift.data == "designed")
 
     def loss(self, predictions, targets, weights):
         return nn.functional.binary_cross_entropy_with_logits(predictions, targets, weight=weights)
@@ -176,6 +200,8 @@ class Quantifier(Task):
         return ((predictions > 0) == (sample.targets > 0.5)).astype(np.float64)
 
     def groups(self, sample):
+        if not sample.balanced:
+            return [np.ones(sample.targets.shape, dtype=bool)]
         return [sample.targets > 0.5, sample.targets < 0.5]
 
 
@@ -196,9 +222,8 @@ class LinearFunction(Task):
             deviant = generator.integers(0, length - 1, sequences)
             if not shift.control:
                 x[np.arange(sequences), deviant] = shift.deviant
-        y = a * x + b
-        values = np.stack([x, y], axis=2).reshape(sequences, 2 * length)[:, :-1]
-        return Sample(values.astype(np.float32), y.astype(np.float32), np.ones_like(y, dtype=np.float32), deviant)
+        x, y = x.astype(np.float32), (a * x + b).astype(np.float32)
+        return Sample(_interleaved(x, y), y, np.ones_like(y), deviant)
 
     def loss(self, predictions, targets, weights):
         return nn.functional.mse_loss(predictions, targets)
@@ -219,8 +244,15 @@ TASKS: dict[str, Task] = {
 }
 
 
-def task_named(name: str) -> Task:
-    """The task called `name`; ConfigError names the known ones."""
+@cache
+def task_named(name: str, answers: bool = False) -> Task:
+    """The task called `name`, with its answers in the sequence or not; ConfigError names the known ones."""
     if name not in TASKS:
         raise ConfigError(f"unknown task '{name}'", remedy=nearest(name, TASKS))
-    return TASKS[name]
+    task = TASKS[name]
+    return Quantifier(name, task.sign, answers=True) if answers and isinstance(task, Quantifier) else task
+
+
+def _interleaved(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """x_1, y_1, x_2, y_2 and so on, without the last y: (sequences, 2 * examples - 1)."""
+    return np.stack([x, y], axis=2).reshape(len(x), -1)[:, :-1]

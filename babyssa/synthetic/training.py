@@ -23,20 +23,20 @@ _EVALUATED_AT_ONCE = 64
 
 
 class SampledBatches(Dataset):
-    """Sequences of a task; item `i * batch_size + j` is sequence j of batch i, a function of seed and i alone."""
+    """Sequences of a task; item `i * batch_size + j` is sequence j of batch i, which the settings decide."""
 
-    def __init__(self, task: Task, batch_size: int, length: int, seed: int):
-        self.task = task
-        self.batch_size = batch_size
-        self.length = length
-        self.seed = seed
+    def __init__(self, settings: SyntheticTraining):
+        self.settings = settings
+        self.task = task_named(settings.task, settings.answers)
 
     def __getitems__(self, items: list[int]) -> dict[str, Tensor]:
         """Some sequences of one batch."""
-        number = items[0] // self.batch_size
-        rows = [item - number * self.batch_size for item in items]
-        generator = np.random.default_rng([self.seed, TRAINING_STREAM, number])
-        batch = self.task.sample(generator, self.batch_size, self.length, Shift()).tensors()
+        settings, optimisation = self.settings, self.settings.optimisation
+        number = items[0] // optimisation.batch_size
+        rows = [item - number * optimisation.batch_size for item in items]
+        length = settings.curriculum.length(settings.length, number // optimisation.gradient_accumulation)
+        generator = np.random.default_rng([settings.seed, TRAINING_STREAM, number])
+        batch = self.task.sample(generator, optimisation.batch_size, length, Shift(data=settings.data)).tensors()
         return {key: value[rows] for key, value in batch.items()}
 
 
@@ -44,13 +44,13 @@ class SampledBatches(Dataset):
 def train_synthetic(settings: SyntheticTraining, *, overwrite: bool = False) -> TrainingRun:
     """Train one model and write its run folder; :func:`babyssa.train_synthetic` explains the parameters."""
     check_run(settings, overwrite)
-    task = task_named(settings.task)
+    task = task_named(settings.task, settings.answers)
     model = build_transformer(
         settings.size, variant=settings.variant, scoring=settings.scoring, seed=settings.seed
     )
     optimisation = settings.optimisation
     objective = Objective(
-        SampledBatches(task, optimisation.batch_size, settings.length, settings.seed),
+        SampledBatches(settings),
         ConsecutiveBatches(optimisation.steps * optimisation.gradient_accumulation, optimisation.batch_size),
         loss=task_loss(task),
         predictions=lambda batch: batch["targets"].numel(),
@@ -63,7 +63,7 @@ def train_synthetic(settings: SyntheticTraining, *, overwrite: bool = False) -> 
         model,
         objective,
         overwrite=overwrite,
-        about=f"{settings.task}, lengths up to {settings.length}",
+        about=f"{settings.task}, {settings.data}, lengths up to {settings.length}",
     )
 
 
@@ -99,7 +99,7 @@ def learning_curve(task: Task, settings: SyntheticTraining) -> Callable[[nn.Modu
     The metric is that of :func:`babyssa.synthetic.shifts.measure_shifts`.
     """
     generator = np.random.default_rng([settings.seed, EVALUATION_STREAM])
-    sample = task.sample(generator, 1024, settings.length, Shift())
+    sample = task.sample(generator, 1024, settings.length, Shift(data=settings.data))
     name = task.metric.replace(" ", "_")
 
     def measure(model: nn.Module) -> dict[str, float]:

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import settings as limits
 from hypothesis import strategies as st
+from scipy.stats import kstest
 
 from babyssa.errors import ConfigError
 from babyssa.synthetic import Shift, task_named
@@ -30,9 +31,10 @@ def answers(task, values):
     length=st.integers(2, 60),
     scale=st.sampled_from([0.1, 1.0, 30.0]),
     deviant=st.sampled_from([None, 70.0]),
+    data=st.sampled_from(["designed", "iid"]),
 )
-def test_the_answers_are_those_of_the_definition(task, seed, length, scale, deviant):
-    sample = draw(task, sequences=16, length=length, seed=seed, input_scale=scale, deviant=deviant)
+def test_the_answers_are_those_of_the_definition(task, seed, length, scale, deviant, data):
+    sample = draw(task, sequences=16, length=length, seed=seed, input_scale=scale, deviant=deviant, data=data)
     assert sample.values.shape == sample.targets.shape == (16, length)
     assert (sample.targets == answers(task, sample.values)).all()
 
@@ -40,7 +42,7 @@ def test_the_answers_are_those_of_the_definition(task, seed, length, scale, devi
 @pytest.mark.parametrize("task", QUANTIFIERS)
 @pytest.mark.parametrize("length", [2, 40])
 def test_the_classes_weigh_the_same_at_every_k(task, length):
-    sample = draw(task, sequences=200_000, length=length)
+    sample = draw(task, sequences=100_000, length=length)
     for_yes = (sample.weights * sample.targets).mean(axis=0)
     for_no = (sample.weights * (1 - sample.targets)).mean(axis=0)
     assert for_yes == pytest.approx(0.5, abs=0.02) and for_no == pytest.approx(0.5, abs=0.02)
@@ -52,7 +54,42 @@ def test_input_sizes_are_those_of_a_standard_normal_number():
     values = np.abs(draw("every", sequences=20_000).values)
     assert (values**2).mean() == pytest.approx(1, abs=0.02)
     scaled = np.abs(draw("every", sequences=20_000, input_scale=3.0).values)
-    assert scaled == pytest.approx(3 * values, rel=1e-5)
+    assert np.allclose(scaled, 3 * values, rtol=1e-5)
+
+
+@pytest.mark.parametrize("task", QUANTIFIERS)
+@pytest.mark.parametrize("scale", [1.0, 3.0])
+def test_iid_numbers_are_independent_normal_draws(task, scale):
+    sample = draw(task, sequences=20_000, data="iid", input_scale=scale)
+    values = sample.values.astype(np.float64) / scale
+    moments = [(values**power).mean(axis=0) for power in (1, 2, 3, 4)]
+    for moment, expected in zip(moments, (0, 1, 0, 3), strict=True):
+        assert np.allclose(moment, expected, atol=0.3 if expected == 3 else 0.12)
+    assert np.allclose(np.corrcoef(values.T), np.eye(12), atol=0.04)
+    assert kstest(values[:, 5], "norm").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("task", QUANTIFIERS)
+def test_iid_answers_are_as_rare_as_chance_makes_them(task):
+    sample = draw(task, sequences=100_000, data="iid")
+    yes = sample.targets.mean(axis=0)
+    intact = yes if task == "every" else 1 - yes
+    assert np.allclose(intact, 0.5 ** np.arange(1, 13), atol=0.006)
+    assert (sample.weights == 1).all() and not sample.first(5).balanced
+    (all_predictions,) = task_named(task).groups(sample)
+    assert all_predictions.all()
+
+
+@pytest.mark.parametrize("data", ["designed", "iid"])
+@pytest.mark.parametrize("task", QUANTIFIERS)
+def test_answers_can_stand_between_the_numbers(task, data):
+    plain = draw(task, data=data)
+    asked = task_named(task, answers=True)
+    sample = asked.sample(np.random.default_rng(0), 2000, 12, Shift(data=data))
+    assert (sample.values[:, ::2] == plain.values).all() and (sample.targets == plain.targets).all()
+    assert (sample.values[:, 1::2] == np.where(plain.targets[:, :-1] == 1, 1, -1)).all()
+    assert (asked.at_predictions(torch.from_numpy(sample.values)).numpy() == plain.values).all()
+    assert task_named(task, answers=True) is asked and task_named("linear", answers=True) is task_named("linear")
 
 
 def test_in_half_of_the_false_sequences_one_number_alone_decides():
@@ -68,16 +105,16 @@ def test_some_is_every_in_the_mirror():
     assert (every.values == -some.values).all() and (every.targets == 1 - some.targets).all()
 
 
+@pytest.mark.parametrize("data", ["designed", "iid"])
 @pytest.mark.parametrize("task", QUANTIFIERS)
-def test_a_deviant_number_changes_no_answer(task):
-    sample = draw(task, deviant=70.0)
+def test_a_deviant_number_changes_no_answer(task, data):
+    sample = draw(task, deviant=70.0, data=data)
     rows = np.arange(len(sample.values))
     assert (np.abs(sample.values) == 70).sum(axis=1).max() == 1
     deviants = sample.values[rows, sample.deviant]
     before = np.where(sample.deviant > 0, sample.targets[rows, sample.deviant - 1], task == "every")
     decided = sample.targets[rows, sample.deviant] != before
-    # Only a sequence whose numbers all decide has none that does not: x_1 alone, at length 1.
-    assert not decided.any() and (deviants == (70 if task == "every" else -70)).mean() > 0.99
+    assert not decided.any() and (deviants == (70 if task == "every" else -70)).all()
 
 
 @pytest.mark.parametrize("task", ["every", "some", "linear"])
@@ -125,3 +162,5 @@ def test_what_cannot_be_drawn_is_refused():
     for wrong in ({"input_scale": 0.0}, {"coefficient_scale": -1.0}, {"length": 1}, {"deviant": -70.0}):
         with pytest.raises(ConfigError):
             Shift(**wrong)
+    with pytest.raises(ConfigError, match="data is 'idd'; did you mean 'iid'"):
+        Shift(data="idd")

@@ -1,5 +1,6 @@
 """Training: the same run twice, batches by number, and that the tasks are learned at all."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -9,18 +10,81 @@ import yaml
 from safetensors.torch import load_file
 
 from babyssa.errors import ConfigError, OutputExistsError
-from babyssa.synthetic import InContextSize, Shift, SyntheticTraining, predict, task_named, train_synthetic
+from babyssa.synthetic import Curriculum, InContextSize, Shift, SyntheticTraining, predict, train_synthetic
 from babyssa.synthetic.training import SampledBatches
 from babyssa.training.config import Optimisation
 
 
-def test_a_batch_is_a_function_of_seed_and_number():
+def fetch(settings, number):
+    size = settings.optimisation.batch_size
+    return SampledBatches(settings).__getitems__(range(number * size, number * size + size))["values"]
+
+
+def test_a_batch_is_a_function_of_seed_and_number(settings):
     def batch(seed, number):
-        items = range(number * 4, number * 4 + 4)
-        return SampledBatches(task_named("every"), 4, 6, seed).__getitems__(items)["values"]
+        return fetch(settings(seed=seed), number)
 
     assert torch.equal(batch(0, 5), batch(0, 5))
     assert not torch.equal(batch(0, 5), batch(0, 6)) and not torch.equal(batch(0, 5), batch(1, 5))
+
+
+def test_the_sequences_grow_as_those_of_garg_et_al(settings):
+    def of_their_loop(start, end, step, every, steps):
+        """curriculum.py of Garg et al.: called after each step."""
+        length, lengths = start, []
+        for done in range(1, steps + 1):
+            lengths.append(length)
+            if done % every == 0:
+                length += step
+            length = min(length, end)
+        return lengths
+
+    growing = Curriculum(start=11, step=2, every=5)
+    assert [growing.length(41, step) for step in range(100)] == of_their_loop(11, 41, 2, 5, 100)
+    assert {Curriculum().length(41, step) for step in (0, 7)} == {41}
+    optimisation = Optimisation(batch_size=8, steps=4, gradient_accumulation=2)
+    grown = settings(curriculum=Curriculum(start=3, step=2, every=2), optimisation=optimisation)
+    assert [fetch(grown, number).shape for number in range(8)] == [(8, 3)] * 4 + [(8, 5)] * 4
+    assert fetch(settings(task="linear", curriculum=Curriculum(start=3)), 0).shape == (8, 5)
+    assert torch.equal(fetch(settings(curriculum=Curriculum(start=6)), 2), fetch(settings(), 2))
+
+
+def test_training_reads_the_data_it_is_told_to(settings):
+    def numbers(**changes):
+        return torch.cat([fetch(settings(length=12, **changes), number) for number in range(200)])
+
+    assert (numbers() > 0).float().mean() > 0.7
+    assert (numbers(data="iid") > 0).float().mean() == pytest.approx(0.5, abs=0.02)
+    assert set(numbers(data="iid", answers=True)[:, 1::2].unique().tolist()) == {-1.0, 1.0}
+
+
+def test_a_run_resumes_in_the_middle_of_its_curriculum(settings, tmp_path, monkeypatch):
+    made = settings(
+        out=tmp_path / "whole",
+        data="iid",
+        answers=True,
+        curriculum=Curriculum(start=2, step=1, every=2),
+        optimisation=Optimisation(batch_size=4, steps=8, resume_every=1, log_every=1, schedule="constant"),
+    )
+    whole = train_synthetic(made)
+    stopped = dataclasses.replace(made, out=tmp_path / "stopped")
+    fetched = SampledBatches.__getitems__
+    drawn = []
+
+    def fail_at_the_fifth(self, items):
+        drawn.append(items[0] // 4)
+        if len(drawn) == 5:
+            raise KeyboardInterrupt
+        return fetched(self, items)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(SampledBatches, "__getitems__", fail_at_the_fifth)
+        train_synthetic(stopped)
+    resumed = train_synthetic(stopped)
+    assert drawn == [0, 1, 2, 3, 4]
+    weights = [load_file(run.folder / "model.safetensors") for run in (whole, resumed)]
+    assert all(torch.equal(value, weights[1][key]) for key, value in weights[0].items())
+    assert whole.tokens == resumed.tokens == 4 * sum(2 * length - 1 for length in (2, 2, 3, 3, 4, 4, 5, 5))
 
 
 @pytest.mark.parametrize("task", ["every", "some", "linear"])
@@ -80,6 +144,9 @@ def test_attention_learns_what_feed_forward_layers_alone_do_not(tmp_path):
         ({"length": 1}, "length is 1"),
         ({"length": 30}, "length 30 takes 30 numbers, more than size.max_numbers 24"),
         ({"length": 13, "task": "linear"}, "takes 25 numbers"),
+        ({"length": 13, "answers": True}, "takes 25 numbers"),
+        ({"data": "idd"}, "data is 'idd'; did you mean 'iid'"),
+        ({"curriculum": Curriculum(start=7)}, "curriculum.start is 7; it is at most length, 6"),
         ({"seed": -1}, "seed is -1"),
         (
             {"size": InContextSize(layers=1, heads=1, width=8, blocks="feed-forward"), "variant": "ssa"},
@@ -90,6 +157,12 @@ def test_attention_learns_what_feed_forward_layers_alone_do_not(tmp_path):
 def test_settings_that_do_not_fit_are_refused(changes, says, settings):
     with pytest.raises(ConfigError, match=says):
         settings(**changes)
+
+
+@pytest.mark.parametrize("wrong", [{"start": 1}, {"step": 0}, {"every": 0}])
+def test_a_curriculum_that_does_not_grow_is_refused(wrong):
+    with pytest.raises(ConfigError, match=f"curriculum.{next(iter(wrong))} is"):
+        Curriculum(**wrong)
 
 
 def test_an_unknown_variant_costs_nothing_and_a_finished_run_is_kept(settings, tmp_path):
@@ -121,7 +194,7 @@ def test_the_recipes_train(recipe, run_babyssa, tmp_path):
     task = "linear" if recipe == "mini-linear" else "every"
     status, stdout, stderr = run_babyssa(
         *("train", "synthetic", "--config", recipe, "--task", task, "--out", tmp_path / "run"),
-        *("--optimisation.steps", 1, "--optimisation.batch_size", 1, "--size.layers", 1, "--evaluate_every", 0),
+        *("--optimisation.steps", 1, "--optimisation.batch_size", 1, "--size.layers", 1, "--length", 12),
     )
     assert status == 0, stderr
     assert f"model: {tmp_path / 'run'}" in stdout and "\nsteps " in stdout
