@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from babyssa.decoder.harness import HarnessResult
     from babyssa.models.scores import SentenceScores
-    from babyssa.models.text_perplexity import Perplexity
+    from babyssa.models.text_perplexity import Perplexities, Perplexity
 
 
 def score(
@@ -78,34 +78,43 @@ def score(
 
 def perplexity(
     model: Any,
-    file: str,
+    texts: Iterable[str],
     *,
     documents: Literal["lines", "blocks", "file"] | None = None,
+    text_column: str = "text",
+    split: str | None = None,
+    limit: int | None = None,
+    streaming: bool = False,
     max_length: int | None = None,
     stride: int | None = None,
-    text_column: str = "text",
     batch_size: int | None = None,
     device: str | None = None,
-) -> Perplexity:
-    """Perplexity of a text (causal models) or pseudo-perplexity of its sentences (masked models), per token.
+) -> Perplexity | Perplexities:
+    """Perplexity of texts (causal models) or pseudo-perplexity of their sentences (masked models), per token.
 
-    A causal model reads the text through a sliding window, and predicts every token once.
+    A causal model reads a text through a sliding window, and predicts every token once.
 
     Parameters
     ----------
     model : str, path-like, LoadedModel or (model, tokenizer)
         a model folder or hub id, causal or masked
-    file : path-like
-        a text file, a prepared corpus, or a dataset
+    texts : iterable of path-like, or one
+        text files, prepared corpora, or datasets
     documents : str, optional
         where documents end in a text file: lines, blocks (separated by empty lines), or file (the whole is one
         text, without an end token); default: as the model was trained, if its folder says so, else file
+    text_column : str
+        column of text in a dataset
+    split : str, optional
+        split of a dataset (default: test, else validation, else train, else the only one)
+    limit : int, optional
+        documents of each text, from the first (default: all)
+    streaming : bool
+        fetch the rows of a dataset as they are read, rather than all before
     max_length : int, optional
         tokens in a window (default: the model's positions)
     stride : int, optional
         tokens by which the window moves (default: half of max-length); fewer give each token more context
-    text_column : str
-        column of text in a dataset
     batch_size : int, optional
         windows in one forward pass; does not change the result
     device : str, optional
@@ -113,12 +122,14 @@ def perplexity(
 
     Returns
     -------
-    Perplexity
+    Perplexity or Perplexities
+        Of one text, or of several.
 
     Raises
     ------
     DataError
-        If the text is missing, empty or broken; for a masked model also if a sentence is too long.
+        If a text is missing, empty or broken, or has no such split; for a masked model also if a sentence is too
+        long.
     ConfigError
         If `max_length` or `stride` does not fit the model.
     ModelError
@@ -126,22 +137,27 @@ def perplexity(
 
     Examples
     --------
-    babyssa perplexity runs/decoder held-out.txt
-    babyssa perplexity gpt2 article.txt --stride 128 --json
+    babyssa perplexity runs/decoder held-out.txt other.txt
+    babyssa perplexity gpt2 Salesforce/wikitext:wikitext-2-raw-v1 --split validation
+    babyssa perplexity gpt2 HuggingFaceFW/fineweb-edu:sample-10BT --streaming --limit 1000 --json
     babyssa perplexity runs/encoder sentences.txt
     """
     from babyssa.models.loading import as_loaded
-    from babyssa.models.text_perplexity import perplexity
+    from babyssa.models.text_perplexity import perplexities
 
-    return perplexity(
+    found = perplexities(
         as_loaded(model, device=device),
-        file,
+        [texts] if isinstance(texts, str | Path) else texts,
         documents=documents,
+        text_column=text_column,
+        split=split,
+        limit=limit,
+        streaming=streaming,
         max_length=max_length,
         stride=stride,
-        text_column=text_column,
         batch_size=batch_size,
     )
+    return found.texts[0] if len(found.texts) == 1 else found
 
 
 def generate(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from babyssa.corpus.childes_db import has_childes_db_columns
 from babyssa.corpus.lines import filled_lines, read_lines
 from babyssa.corpus.preparation import CORPUS_FILE, corpus_file, kind_of, read_transcript_sentences
-from babyssa.corpus.text import DATASET_BUILDERS, read_rows
+from babyssa.corpus.text import DATASET_BUILDERS, open_rows, read_rows
 from babyssa.errors import DataError
 
 Layout = Literal["lines", "blocks", "file"]
@@ -42,15 +42,34 @@ def is_transcript(corpus: str | Path) -> bool:
     return kind == "chat" or (kind == "childes-db" and has_childes_db_columns(path))
 
 
-def read_documents(
+class OpenCorpus(NamedTuple):
+    """A corpus, ready to be read.
+
+    Parameters
+    ----------
+    texts : iterator of str
+        Each of them, in order, none of them empty.
+    layout : {"lines", "blocks", "file", "rows"}
+        How they stand in it; "rows" are those of a dataset or the utterances of a transcript.
+    split : str or None
+        The split of a dataset that has any.
+    """
+
+    texts: Iterator[str]
+    layout: str
+    split: str | None
+
+
+def open_documents(
     corpus: str | Path,
     *,
     layout: Layout = "lines",
     text_column: str = "text",
     split: str | None = None,
+    preferred: Sequence[str] = ("train",),
     streaming: bool = False,
-) -> Iterator[str]:
-    """Yield the documents of a corpus, in order, none of them empty.
+) -> OpenCorpus:
+    """Open a corpus, and say what there is in it before any of it is read.
 
     Parameters
     ----------
@@ -62,23 +81,36 @@ def read_documents(
     layout : {"lines", "blocks", "file"}
         How documents stand in a text file: one on each line; separated by empty lines; or the whole file as it
         is. Each row of a dataset is a document.
-    text_column, split, streaming
-        Of a dataset; see :func:`babyssa.corpus.text.read_rows`. A text file is always read line by line.
+    text_column
+        The column of text in a dataset.
+    split, preferred, streaming
+        Of a dataset; see :func:`babyssa.corpus.text.open_rows`. A text file is always read line by line.
 
     Raises
     ------
     DataError
-        If it is missing or cannot be read; while iterating, at the place where it breaks.
+        If it is missing or cannot be read, or has no such split; while iterating, at the place where it breaks.
     """
-    if is_transcript(corpus):
-        yield from read_transcript_sentences(Path(corpus))
-        return
-    if not is_text(corpus):
-        if not Path(corpus).exists() and not _HUB_ID.fullmatch(str(corpus)):
-            raise DataError("no such file or folder", path=corpus, remedy="name a text, a dataset or a hub id")
-        rows = read_rows(str(corpus), text_column, split=split, streaming=streaming)
-        yield from (text for text in rows if text.strip())
-        return
+    text, transcript = is_text(corpus), is_transcript(corpus)
+    if not Path(corpus).exists() and (text or not _HUB_ID.fullmatch(str(corpus))):
+        raise DataError("no such file or folder", path=corpus, remedy="name a text, a dataset or a hub id")
+    if split is not None and (text or transcript):
+        raise DataError("only a dataset has splits", path=corpus, remedy="leave out the split")
+    if text:
+        return OpenCorpus(_read_text(corpus, layout), layout, None)
+    if transcript:
+        return OpenCorpus(read_transcript_sentences(Path(corpus)), "rows", None)
+    split, rows = open_rows(str(corpus), split=split, preferred=preferred, streaming=streaming)
+    texts = read_rows(rows, str(corpus), text_column)
+    return OpenCorpus((text for text in texts if text.strip()), "rows", split)
+
+
+def read_documents(corpus: str | Path, **options: Any) -> Iterator[str]:
+    """Yield the documents of a corpus, in order, none of them empty; takes what :func:`open_documents` takes."""
+    yield from open_documents(corpus, **options).texts
+
+
+def _read_text(corpus: str | Path, layout: Layout) -> Iterator[str]:
     lines = read_lines(corpus_file(corpus))
     if layout == "lines":
         yield from (line.strip() for _, line in filled_lines(lines, corpus))

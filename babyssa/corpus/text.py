@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,8 @@ def read_dataset(location: str, text_column: str = "text") -> Iterator[Utterance
         If there is no such dataset or column, or the column does not hold text.
     """
     order = 0
-    for number, text in enumerate(read_rows(location, text_column), start=1):
+    _, rows = open_rows(location)
+    for number, text in enumerate(read_rows(rows, location, text_column), start=1):
         for line in re.split(r"\r\n|\r|\n", text):
             if len(line) > LINE_LIMIT:
                 raise DataError(
@@ -81,26 +82,60 @@ def read_dataset(location: str, text_column: str = "text") -> Iterator[Utterance
             yield running_text(line, location, order)
 
 
-def read_rows(
-    location: str, text_column: str = "text", *, split: str | None = None, streaming: bool = False
-) -> Iterator[str]:
-    """Yield the texts of a column of a dataset, whole; a missing text is an empty one.
+def open_rows(
+    location: str,
+    *,
+    split: str | None = None,
+    preferred: Sequence[str] = ("train",),
+    streaming: bool = False,
+) -> tuple[str | None, Any]:
+    """A split of a dataset: its name (None where there are no splits), and its rows.
 
     Parameters
     ----------
-    location, text_column
+    location
         See :func:`read_dataset`.
     split : str, optional
-        The split; "train", or the only one, if not given.
+        The split; if not given, the first of `preferred` that there is, or the only one.
+    preferred : sequence of str
+        Names of splits.
     streaming : bool
         Fetch rows as they are wanted, never the whole dataset.
 
     Raises
     ------
     DataError
-        See :func:`read_dataset`.
+        If there is no such dataset or split.
     """
-    rows = _split(_load(location, streaming), split, location)
+    loaded = _load(location, streaming)
+    if not hasattr(loaded, "keys"):
+        if split is None:
+            return None, loaded
+        raise DataError("the dataset has no splits", path=location, remedy="leave out the split")
+    chosen = split or next((name for name in preferred if name in loaded), None)
+    if chosen is None and len(loaded) == 1:
+        (chosen,) = loaded
+    if chosen not in loaded:
+        what = f"the dataset has no split '{chosen or preferred[0]}' (found: {', '.join(loaded)})"
+        raise DataError(what, path=location, remedy="name one with --split")
+    return chosen, loaded[chosen]
+
+
+def read_rows(rows: Any, location: str, text_column: str = "text") -> Iterator[str]:
+    """Yield the texts of a column of a dataset's rows, whole; a missing text is an empty one.
+
+    Parameters
+    ----------
+    rows : Dataset or IterableDataset
+        What :func:`open_rows` gives.
+    location, text_column
+        See :func:`read_dataset`.
+
+    Raises
+    ------
+    DataError
+        If there is no such column, or it does not hold text.
+    """
     known = rows.column_names
     if known is None:  # a stream may not know its columns before its first row
         known = next(map(list, _fetched(rows, location)), [text_column])
@@ -178,15 +213,3 @@ def _load(location: str, streaming: bool = False):
             path=location,
             remedy="check the path or id, and the network for a dataset of the hub",
         ) from error
-
-
-def _split(loaded, split: str | None, location: str):
-    if not hasattr(loaded, "keys"):
-        if split is None:
-            return loaded
-        raise DataError("the dataset has no splits", path=location, remedy="leave out the split")
-    if (split or "train") in loaded:
-        return loaded[split or "train"]
-    if split is None and len(loaded) == 1:
-        return next(iter(loaded.values()))
-    raise DataError(f"the dataset has no split '{split or 'train'}' (found: {', '.join(loaded)})", path=location)

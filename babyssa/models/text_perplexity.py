@@ -9,7 +9,7 @@ most `max_length` tokens before it, and from at least `max_length - stride + 1` 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, groupby, islice
 from pathlib import Path
@@ -17,20 +17,23 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from babyssa.corpus.documents import Layout, is_text, read_documents
+from babyssa.console import counting, progress, say
+from babyssa.corpus.documents import Layout, OpenCorpus, open_documents
 from babyssa.display import Column, Shown, Table
 from babyssa.errors import ConfigError, DataError, ModelError
 from babyssa.files import read_yaml
-from babyssa.models.encoding import encode_documents, start_id
+from babyssa.models.encoding import encode_all, encode_documents, start_id
 from babyssa.models.loading import LoadedModel, as_loaded
 from babyssa.models.run_config import CHECKPOINTS, CONFIG
-from babyssa.models.scores import Engine, Questions, score
+from babyssa.models.scores import Engine, Questions, number_of_scored_tokens, token_scores
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _TOKENS_PER_CHUNK = 2**16
 _LONGEST_WINDOW = 1024
+# Splits of a dataset that perplexity is usually measured on, the usual one first.
+_SPLITS = ("test", "validation", "train")
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,10 @@ class Perplexity(Shown):
         Documents (for a masked model: sentences) in the text.
     layout : {"lines", "blocks", "file", "rows"}
         What separates them; rows are a dataset's.
+    split : str or None
+        The split of a dataset.
+    limit : int or None
+        The first so many documents only.
     words, bytes : int
         White-space words of the documents, and their bytes in UTF-8; an end token after a document counts as one
         byte.
@@ -71,6 +78,8 @@ class Perplexity(Shown):
     tokens: int
     documents: int
     layout: str
+    split: str | None
+    limit: int | None
     words: int
     bytes: int
     word_perplexity: float
@@ -89,7 +98,7 @@ class Perplexity(Shown):
         return pd.DataFrame([asdict(self)])
 
     def tables(self) -> Iterator[Table]:
-        unit = "sentences" if self.kind == "pseudo-perplexity" else "documents"
+        unit = "documents" if self.stride else "sentences"
         rows = [
             (f"{self.kind} per token", f"{self.perplexity:.4g}"),
             ("nats per token", f"{self.nats_per_token:.4f}"),
@@ -98,41 +107,179 @@ class Perplexity(Shown):
             ("words (by white space)", f"{self.words:,}"),
             ("bits per byte", f"{self.bits_per_byte:.4f}"),
             ("bytes", f"{self.bytes:,}"),
-            (f"{unit} ({self.layout})", f"{self.documents:,}"),
+            (f"{unit} ({self.layout})", f"{self.documents:,}" + (", the first" if self.limit else "")),
         ]
+        if self.split is not None:
+            rows.append(("split", self.split))
         if self.stride is not None:
             rows.append(("window, stride (tokens)", f"{self.max_length:,}, {self.stride:,}"))
         columns = (Column("measure"), Column("value", right=True))
         yield Table(columns, rows, f"{self.kind} of {self.model} on {self.file}", header=False)
 
 
-def perplexity(
+@dataclass(frozen=True)
+class Perplexities(Shown):
+    """The perplexity of several texts under one model."""
+
+    texts: tuple[Perplexity, ...]
+
+    def summary(self) -> list[dict[str, Any]]:
+        """Each text's as plain values."""
+        return [text.summary() for text in self.texts]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per text, with everything."""
+        import pandas as pd
+
+        return pd.DataFrame(self.summary())
+
+    def tables(self) -> Iterator[Table]:
+        first = self.texts[0]
+        columns = (
+            Column("text"),
+            Column("split"),
+            Column("documents", ",", "sentences" if first.stride is None else ""),
+            Column("tokens", ","),
+            Column("perplexity", ".4g", f"{first.kind} per token"),
+            Column("word_perplexity", ".4g", "per word"),
+            Column("bits_per_byte", ".4f", "bits per byte"),
+        )
+        rows = [
+            (t.file, t.split, t.documents, t.tokens, t.perplexity, t.word_perplexity, t.bits_per_byte)
+            for t in self.texts
+        ]
+        notes = [f"{text.file}: the first {text.limit:,} only" for text in self.texts if text.limit is not None]
+        if first.stride is not None:
+            notes.append(f"Windows of {first.max_length:,} tokens, {first.stride:,} apart.")
+        yield Table(columns, rows, f"{first.kind} of {first.model}", notes)
+
+
+def perplexity(model: Any, text: str | Path, **options: Any) -> Perplexity:
+    """Measure the perplexity of one text; takes the options of :func:`perplexities`."""
+    return perplexities(model, [text], **options).texts[0]
+
+
+def perplexities(
     model: Any,
-    file: str | Path,
+    texts: Iterable[str | Path],
     *,
     documents: Layout | None = None,
+    split: str | None = None,
+    limit: int | None = None,
+    streaming: bool = False,
     max_length: int | None = None,
     stride: int | None = None,
     text_column: str = "text",
     batch_size: int | None = None,
-) -> Perplexity:
-    """Measure the perplexity of a text; :func:`babyssa.perplexity` explains the parameters."""
+) -> Perplexities:
+    """Measure the perplexity of some texts; :func:`babyssa.perplexity` explains the parameters."""
+    for name, value in (("limit", limit), ("batch_size", batch_size)):
+        if value is not None and value < 1:
+            raise ConfigError(f"{name} is {value}", remedy="it is at least 1")
     loaded = as_loaded(model)
-    if loaded.kind == "masked":
-        return _pseudo_perplexity(loaded, file, documents, max_length, stride, text_column, batch_size)
-    max_length, stride = choose_window(loaded, max_length, stride)
-    layout = documents or _trained_layout(loaded)
-    texts = list(read_documents(file, layout=layout, text_column=text_column))
-    layout = layout if is_text(file) else "rows"
-    if not texts:
+    if loaded.kind == "causal":
+        max_length, stride = choose_window(loaded, max_length, stride)
+        documents = documents or _trained_layout(loaded)
+    elif max_length is not None or stride is not None:
+        raise ConfigError("max_length and stride are for causal models", remedy="a masked model reads sentences")
+    elif documents not in (None, "lines"):
+        raise ConfigError(f"documents is {documents}", remedy="a masked model reads lines, each a sentence")
+    # All are opened before any is measured: a mistake in the last is found at once.
+    corpora = {
+        str(text): open_documents(
+            text,
+            layout=documents or "lines",
+            text_column=text_column,
+            split=split,
+            preferred=_SPLITS,
+            streaming=streaming,
+        )
+        for text in texts
+    }
+    if not corpora:
+        raise ConfigError("no text given", remedy="name a text file or a dataset")
+    for file, corpus in corpora.items():
+        if limit is not None and corpus.layout == "file":
+            what = f"limit counts documents, but {file} is read as one"
+            raise ConfigError(what, remedy="--documents says where they end")
+        if corpus.split != split:
+            say(f"{file}: split {corpus.split}")
+    found = []
+    for file, corpus in corpora.items():
+        found.append(_measure(loaded, file, corpus, limit, max_length, stride, batch_size))
+        if len(corpora) > 1:
+            say(f"{file}: {found[-1].kind} {found[-1].perplexity:.4g}")
+    return Perplexities(tuple(found))
+
+
+def _measure(
+    loaded: LoadedModel,
+    file: str,
+    corpus: OpenCorpus,
+    limit: int | None,
+    max_length: int | None,
+    stride: int | None,
+    batch_size: int | None,
+) -> Perplexity:
+    causal = loaded.kind == "causal"
+    ended = causal and corpus.layout != "file"
+    texts = _Counted(islice(corpus.texts, limit), ended)
+    if causal:
+        encoded = encode_documents(loaded.tokenizer, progress(texts, "tokenizing", limit), end=ended)
+        ids = np.fromiter(chain.from_iterable(encoded), dtype=np.int64)
+        _check_filled(texts, file)
+        if not len(ids):
+            raise DataError("the text has no tokens", path=file)
+        with counting("predicting tokens", len(ids)) as answered:
+            nats = token_nats(
+                loaded, ids, max_length=max_length, stride=stride, batch_size=batch_size, answered=answered
+            )
+    else:  # each token from all others of its sentence (Salazar et al. 2020)
+        sentences = list(texts)
+        _check_filled(texts, file)
+        encodings = encode_all(loaded, sentences, [{"path": file}] * len(sentences))
+        with counting("predicting tokens", number_of_scored_tokens(encodings, "pll")) as answered:
+            scores = token_scores(loaded, sentences, encodings, "pll", batch_size, answered=answered)
+            nats = -np.concatenate([values for _, _, values in scores])
+    total = math.fsum(nats)
+    return Perplexity(
+        model=loaded.name,
+        file=file,
+        kind="perplexity" if causal else "pseudo-perplexity",
+        perplexity=_exp(total / len(nats)),
+        nats_per_token=total / len(nats),
+        tokens=len(nats),
+        documents=texts.documents,
+        layout=corpus.layout,
+        split=corpus.split,
+        limit=limit,
+        words=texts.words,
+        bytes=texts.bytes,
+        word_perplexity=_exp(total / texts.words),
+        bits_per_byte=total / math.log(2) / texts.bytes,
+        max_length=max_length,
+        stride=stride,
+    )
+
+
+class _Counted:
+    """Documents, counted as they are read; an end token after each counts as a byte."""
+
+    def __init__(self, texts: Iterable[str], ended: bool):
+        self.texts, self.ended = texts, ended
+        self.documents = self.words = self.bytes = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for text in self.texts:
+            self.documents += 1
+            self.words += len(text.split())
+            self.bytes += len(text.encode()) + self.ended
+            yield text
+
+
+def _check_filled(texts: _Counted, file: str) -> None:
+    if not texts.documents:
         raise DataError("the text is empty", path=file, remedy="it needs at least one word")
-    ended = layout != "file"
-    ids = list(chain.from_iterable(encode_documents(loaded.tokenizer, texts, end=ended)))
-    if not ids:
-        raise DataError("the text has no tokens", path=file)
-    nats = token_nats(loaded, ids, max_length=max_length, stride=stride, batch_size=batch_size)
-    size = sum(len(text.encode()) + ended for text in texts)
-    return _result(loaded, file, "perplexity", nats, texts, layout, size, max_length, stride)
 
 
 def token_nats(
@@ -142,6 +289,7 @@ def token_nats(
     max_length: int | None = None,
     stride: int | None = None,
     batch_size: int | None = None,
+    answered: Callable[[int], None] = lambda n: None,
 ) -> np.ndarray:
     """Minus the log-probability of each token (nats), (tokens,), by the sliding window of this module.
 
@@ -152,14 +300,14 @@ def token_nats(
     ids : sequence of int, (tokens,)
         The text, without the start token.
     max_length, stride, batch_size
-        See :func:`perplexity`.
+        See :func:`babyssa.perplexity`.
+    answered : callable
+        Called with the number of tokens in each batch.
     """
     max_length, stride = choose_window(loaded, max_length, stride)
-    if batch_size is not None and batch_size < 1:
-        raise ConfigError(f"batch_size is {batch_size}", remedy="it is at least 1")
     engine = Engine(loaded, batch_size)
-    row = np.array([start_id(loaded), *map(int, ids)])
-    answers = [engine.answer(questions) for questions in _questions(row, max_length, stride)]
+    row = np.concatenate([[start_id(loaded)], ids])
+    answers = [engine.answer(questions, answered) for questions in _questions(row, max_length, stride)]
     nats = -np.concatenate(answers).astype(np.float64)
     if not np.isfinite(nats).all():
         raise ModelError(
@@ -226,42 +374,6 @@ def _windows(tokens: int, max_length: int, stride: int) -> Iterator[_Window]:
             return
         yield _Window(begin, predicted, end)
         predicted = end
-
-
-def _pseudo_perplexity(loaded, file, documents, max_length, stride, text_column, batch_size) -> Perplexity:
-    """Each token predicted from all others of its sentence (Salazar et al. 2020)."""
-    if max_length is not None or stride is not None:
-        raise ConfigError("max_length and stride are for causal models", remedy="a masked model reads sentences")
-    if documents not in (None, "lines"):
-        raise ConfigError(f"documents is {documents}", remedy="a masked model reads lines, each a sentence")
-    texts = list(read_documents(file, layout="lines", text_column=text_column))
-    if not texts:
-        raise DataError("the text is empty", path=file, remedy="it needs at least one word")
-    scores = score(loaded, texts, method="pll", batch_size=batch_size)
-    nats = -np.concatenate([scored.token_scores for scored in scores])
-    size = sum(len(text.encode()) for text in texts)
-    return _result(loaded, file, "pseudo-perplexity", nats, texts, "lines", size, None, None)
-
-
-def _result(loaded, file, kind, nats, texts, layout, size, max_length, stride) -> Perplexity:
-    total = math.fsum(nats)
-    words = sum(len(text.split()) for text in texts)
-    return Perplexity(
-        model=loaded.name,
-        file=str(file),
-        kind=kind,
-        perplexity=_exp(total / len(nats)),
-        nats_per_token=total / len(nats),
-        tokens=len(nats),
-        documents=len(texts),
-        layout=layout,
-        words=words,
-        bytes=size,
-        word_perplexity=_exp(total / words),
-        bits_per_byte=total / math.log(2) / size,
-        max_length=max_length,
-        stride=stride,
-    )
 
 
 def _exp(nats: float) -> float:

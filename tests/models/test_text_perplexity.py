@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -9,9 +10,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import babyssa
 from babyssa.errors import ConfigError, DataError, ModelError
 from babyssa.models import as_loaded, perplexity, score
-from babyssa.models.text_perplexity import _questions, token_nats
+from babyssa.models.text_perplexity import _questions, perplexities, token_nats
 
 TEXT = ["the dog sees a cat .", "where is the ball ?", "mommy gave the baby a cookie .", "look !"] * 3
 
@@ -83,6 +85,78 @@ def test_the_rows_of_a_dataset_are_documents(decoder, decoder_tokenizer, tmp_pat
     rows = perplexity(pair, tmp_path / "a.jsonl", text_column="line")
     assert rows.layout == "rows"
     assert rows.perplexity == perplexity(pair, tmp_path / "a.txt", documents="lines").perplexity
+
+
+@pytest.fixture
+def splits(tmp_path):
+    """A dataset with three splits, and each split as a text file of lines."""
+    import datasets
+
+    lines = {"train": TEXT[:4], "validation": TEXT[1:3], "test": ["", *TEXT[:3]]}
+    datasets.DatasetDict(
+        {name: datasets.Dataset.from_dict({"text": rows}) for name, rows in lines.items()}
+    ).save_to_disk(tmp_path / "dataset")
+    for name, rows in lines.items():
+        (tmp_path / f"{name}.txt").write_text("\n".join(rows))
+    return tmp_path
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_the_split_is_the_test_data_unless_named_and_is_said(
+    streaming, splits, decoder, decoder_tokenizer, capsys
+):
+    pair = (decoder(), decoder_tokenizer)
+
+    def of(name, **options):
+        return perplexity(pair, splits / name, streaming=streaming, **options)
+
+    found = of("dataset")
+    assert (found.split, found.documents) == ("test", 3) and re.search("split +test", str(found))
+    assert "dataset: split test" in capsys.readouterr().err
+    assert found.nats_per_token == of("test.txt", documents="lines").nats_per_token
+    for name in ("train", "validation"):
+        found = of("dataset", split=name)
+        assert found.split == name and found.nats_per_token == of(f"{name}.txt", documents="lines").nats_per_token
+    with pytest.raises(DataError, match=r"no split 'tset' \(found: train, validation, test\); name one"):
+        of("dataset", split="tset")
+    with pytest.raises(DataError, match="only a dataset has splits"):
+        of("test.txt", split="test")
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_limit_takes_the_first_documents_that_have_words(streaming, splits, decoder, decoder_tokenizer):
+    pair = (decoder(), decoder_tokenizer)
+    (splits / "two.txt").write_text("\n".join(TEXT[:2]))
+    expected = perplexity(pair, splits / "two.txt", documents="lines")
+    for text in ("dataset", "test.txt"):
+        found = perplexity(pair, splits / text, documents="lines", limit=2, streaming=streaming)
+        assert (found.documents, found.limit) == (2, 2) and "2, the first" in str(found)
+        assert (found.nats_per_token, found.bytes) == (expected.nats_per_token, expected.bytes)
+    with pytest.raises(ConfigError, match=r"limit counts documents, but .*test\.txt is read as one"):
+        perplexity(pair, splits / "test.txt", limit=2)
+    with pytest.raises(ConfigError, match="limit is 0"):
+        perplexity(pair, splits / "dataset", limit=0)
+
+
+def test_several_texts_are_a_table_and_a_mistake_in_the_last_is_found_first(
+    splits, decoder, decoder_tokenizer, capsys
+):
+    pair = (decoder(), decoder_tokenizer)
+    texts = [splits / "dataset", splits / "train.txt"]
+    found = babyssa.perplexity(pair, texts, documents="lines", stride=6)
+    single = [babyssa.perplexity(pair, text, documents="lines", stride=6) for text in texts]
+    assert found.texts == tuple(single) and found.to_frame().split.tolist()[0] == "test"
+    (table,) = found.tables()
+    assert [row[:4] for row in table.rows] == [
+        (str(text), one.split, one.documents, one.tokens) for text, one in zip(texts, single, strict=True)
+    ]
+    assert "24 tokens, 6 apart" in str(found)
+    capsys.readouterr()
+    with pytest.raises(DataError, match="no such file"):
+        perplexities(pair, [*texts, splits / "none.txt"])
+    assert "perplexity" not in capsys.readouterr().err, "nothing was measured"
+    with pytest.raises(ConfigError, match="no text given"):
+        perplexities(pair, [])
 
 
 def test_a_model_of_another_make_is_measured_too(decoder_tokenizer, tmp_path, logits):
@@ -162,6 +236,11 @@ def test_the_command_prints_the_unit_or_json(decoder, decoder_tokenizer, tmp_pat
         and found["stride"] == 6
         and found["perplexity"] == pytest.approx(math.exp(found["nats_per_token"]))
     )
+    status, stdout, stderr = run_babyssa(*arguments, tmp_path / "a.txt", tmp_path / "b.txt", "--json")
+    assert status == 1 and "b.txt" in stderr
+    (tmp_path / "b.txt").write_text(TEXT[0])
+    status, stdout, stderr = run_babyssa(*arguments[:3], tmp_path / "b.txt", *arguments[3:], "--json")
+    assert status == 0 and [text["documents"] for text in json.loads(stdout)] == [12, 1], stderr
     for wrong, code in ((("--stride", 99), 2), (("--max_length", 99), 2)):
         status, stdout, stderr = run_babyssa(*arguments, *wrong)
         assert (status, stdout) == (code, "") and len(stderr.splitlines()) == 1
