@@ -186,7 +186,7 @@ def test_blocks_are_documents(settings, tmp_path):
 
 @pytest.mark.parametrize("recipe, layers, batch", [("mini", 4, 8), ("nemotron-114m", 12, 768)])
 def test_the_recipes_read(recipe, layers, batch, tmp_path):
-    settings = DecoderTraining.from_recipe(recipe, corpus="corpus", out=tmp_path)
+    settings = DecoderTraining.from_recipe(recipe, corpus="corpus", tokenizer="tokenizer", out=tmp_path)
     optimisation = settings.optimisation
     assert settings.size.layers == layers
     assert optimisation.batch_size * optimisation.gradient_accumulation == batch
