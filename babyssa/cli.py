@@ -18,11 +18,10 @@ import re
 import sys
 import textwrap
 import traceback
-import typing
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Annotated, NamedTuple
 
+from babyssa.checks import hints_of
 from babyssa.errors import BabySSAError, ConfigError, Stopped, describe, nearest
 from babyssa.processes import first_to_fail, is_main
 
@@ -205,9 +204,7 @@ def verb_app(name: str):
     from babyssa.recipes import add_recipe, check_groups, check_whole_numbers, make_app, with_typed_values
 
     function = find_function(name)
-    annotations = {key: value for key, value in function.__annotations__.items() if key != "return"}
-    hints = typing.get_type_hints(SimpleNamespace(__annotations__=annotations), function.__globals__)
-    parameters, settings = [], None
+    hints, parameters, settings = hints_of(function), [], None
     for parameter in inspect.signature(function).parameters.values():
         if dataclasses.is_dataclass(hints[parameter.name]):
             settings = hints[parameter.name]

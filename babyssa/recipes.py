@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args, get_origin
 
+from babyssa.checks import Settings, checked
 from babyssa.errors import ConfigError, nearest
 from babyssa.files import read_yaml, resource_folder
 
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
 PROVENANCE = ("kind", "facts", "versions")
 
 
-class Recipe:
+class Recipe(Settings):
     """Settings of a run that can be read from a recipe."""
 
     @classmethod
+    @checked
     def from_recipe(cls, name: str | Path, **changes: Any) -> Self:
         """The settings of a recipe, with changes.
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from babyssa.checks import checked
 from babyssa.encoder.config import EncoderTraining
 from babyssa.synthetic.config import Shifts
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from babyssa.synthetic.shifts import ShiftResults
 
 
+@checked
 def compare(
     folders: Iterable[str],
     *,
@@ -89,6 +91,7 @@ def compare(
     return found
 
 
+@checked
 def shift(
     runs: Iterable[Path],
     *,
@@ -151,6 +154,7 @@ def shift(
     return results
 
 
+@checked
 def sweep(
     settings: EncoderTraining,
     *,
@@ -217,6 +221,7 @@ def sweep(
     return sweep(settings, list(variants), list(seeds), Probing(suite, suite_order, method, limit), jobs=jobs)
 
 
+@checked
 def demo(*, out: Path = Path("babyssa-demo"), overwrite: bool = False) -> Demo:
     """Train Softmax and SSA encoders on the packaged sample corpus, probe and compare them.
 
