@@ -16,6 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from transformers import set_seed
+
 from babyssa.console import quiet_transformers, say
 from babyssa.display import Column, Shown, Table, percent
 from babyssa.errors import BabySSAError, ConfigError, DataError, nearest
@@ -110,30 +112,35 @@ def evaluate(
         )
     with _quiet():
         manager = _manager_with(tasks, include_path)
+        loaded_tasks: dict[str, dict[str, Any]] = {}
         for task in tasks:
-            _load(manager, task)
+            for kind, found in _load(manager, task).items():
+                loaded_tasks.setdefault(kind, {}).update(found)
+        for task in loaded_tasks["tasks"].values():
+            _set_fewshot(task, fewshot, seed)
+        set_seed(seed)
         say(f"scoring {', '.join(tasks)}")
         with evaluating(loaded.model), _bars_on_a_terminal_only():
-            found = _simple_evaluate(
-                fewshot,
-                model=_as_harness_model(loaded, batch_size),
-                tasks=tasks,
-                task_manager=manager,
-                limit=limit,
-                log_samples=False,
-                random_seed=seed,
-                numpy_random_seed=seed,
-                torch_random_seed=seed,
-                fewshot_random_seed=seed,
+            found = _evaluate(
+                fewshot, lm=_as_harness_model(loaded, batch_size), task_dict=loaded_tasks, limit=limit
             )
     return HarnessResult(loaded.name, tuple(_task_results(found)), {**versions(), "lm_eval": _check_installed()})
 
 
-def _simple_evaluate(fewshot: int | None, **options: Any) -> dict[str, Any]:
-    from lm_eval import simple_evaluate
+def _set_fewshot(task: Any, fewshot: int | None, seed: int) -> None:
+    """The number of solved examples: as given, but where a task's own is 0, which its prompt rests on."""
+    own = task.get_config("num_fewshot")
+    if own != 0:
+        task.set_config(key="num_fewshot", value=(own or 0) if fewshot is None else fewshot)
+    task.set_fewshot_seed(seed=seed)
+
+
+def _evaluate(fewshot: int | None, **options: Any) -> dict[str, Any]:
+    # Not simple_evaluate: it asks git about the folder that one happens to be in.
+    from lm_eval import evaluate
 
     try:
-        return simple_evaluate(num_fewshot=fewshot, **options)
+        return evaluate(log_samples=False, fewshot_as_multiturn=True, **options)
     except ValueError as error:
         if "population" not in str(error):
             raise
@@ -188,11 +195,11 @@ def _packaged_tasks():
     return TaskManager()
 
 
-def _load(manager, task: str) -> None:
-    """Load a task and its data; DataError with one line if that fails."""
+def _load(manager, task: str) -> dict[str, dict[str, Any]]:
+    """A task, or the tasks of a group, with their data; DataError with one line if that fails."""
     say(f"loading task {task}")
     try:
-        manager.load([task])
+        return manager.load([task])
     except Exception as error:  # a task's data, templates and Python code can raise anything
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         raise DataError(

@@ -48,13 +48,15 @@ def tasks(tmp_path):
     return folder
 
 
-def test_the_harness_agrees_with_our_own_scores(decoder, decoder_tokenizer, tasks, tmp_path):
+def test_the_harness_agrees_with_our_own_scores(decoder, decoder_tokenizer, tasks, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
     pair = (decoder("ssa"), decoder_tokenizer)
     result = evaluate(pair, ["ends"], include_path=tasks, out=tmp_path / "out")
     right = 0
     for row in ROWS:
         scores = [scored.score for scored in score(pair, [row["start"] + end for end in row["ends"]])]
         right += scores[row["answer"]] == max(scores)
+    assert "git" not in capfd.readouterr().err, "the folder need not be a checkout"
     (task,) = result.tasks
     assert (task.name, task.n, task.fewshot, task.metrics["acc"]) == ("ends", 4, 0, right / 4)
     assert task.standard_errors["acc"] >= 0
@@ -114,3 +116,14 @@ def test_without_the_harness_the_extra_is_named(decoder, decoder_tokenizer, monk
     monkeypatch.setattr("importlib.metadata.version", missing)
     with pytest.raises(BabySSAError, match=r"babyssa\[harness\]"):
         evaluate((decoder(), decoder_tokenizer), ["ends"])
+
+
+def test_solved_examples_are_as_many_as_asked_unless_a_task_has_none(decoder, decoder_tokenizer, tasks):
+    pair = (decoder("ssa"), decoder_tokenizer)
+    text = (tasks / "ends.yaml").read_text() + "fewshot_split: test\n"
+    (tasks / "ends.yaml").write_text(text)
+    (tasks / "zero.yaml").write_text(text.replace("task: ends", "task: zero") + "num_fewshot: 0\n")
+    result = evaluate(pair, ["ends", "zero"], include_path=tasks, fewshot=1)
+    assert {task.name: task.fewshot for task in result.tasks} == {"ends": 1, "zero": 0}
+    with pytest.raises(ConfigError, match="fewshot is 9, more than the examples"):
+        evaluate(pair, ["ends"], include_path=tasks, fewshot=9)
