@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from babyssa.checks import checked
 from babyssa.console import say
 from babyssa.display import Column, Shown, Table
 
@@ -30,9 +29,8 @@ class GeneratedSuite(Shown):
         yield Table(columns, [(p.name, p.phenomenon, p.pairs) for p in self.paradigms])
 
 
-@checked
 def prepare(
-    sources: Iterable[str] | str,
+    sources: Iterable[str],
     *,
     out: Path,
     kind: Literal["auto", "childes-db", "chat", "text", "datasets"] = "auto",
@@ -117,7 +115,6 @@ def prepare(
     return stats
 
 
-@checked
 def train_tokenizer(
     corpus: Path,
     *,
@@ -179,7 +176,6 @@ def train_tokenizer(
     return trained
 
 
-@checked
 def generate_sample(*, out: Path, utterances: int = 30000, seed: int = 0, overwrite: bool = False) -> SampleStats:
     """Generate a sample corpus of child-directed speech, as a childes-db export (.csv or .csv.gz).
 
@@ -221,7 +217,6 @@ def generate_sample(*, out: Path, utterances: int = 30000, seed: int = 0, overwr
     return stats
 
 
-@checked
 def generate_suite(
     *,
     out: Path,

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from babyssa.checks import checked
-
 if TYPE_CHECKING:
     from babyssa.probing.accuracy import ProbeResult
     from babyssa.probing.attention import AttentionMaps
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
     from babyssa.probing.saturation import Saturation
 
 
-@checked
 def probe(
     model: Any,
     suite: Any = "packaged",
@@ -121,7 +118,6 @@ def probe(
     return result
 
 
-@checked
 def diagnose(
     model: Any,
     *,
@@ -188,7 +184,6 @@ def diagnose(
     return result
 
 
-@checked
 def attention_maps(
     model: Any, text: str, *, out: Path | None = None, device: str | None = None, overwrite: bool = False
 ) -> AttentionMaps:
@@ -239,7 +234,6 @@ def attention_maps(
     return found
 
 
-@checked
 def saturation(
     scorings: Iterable[str] | None = None,
     *,

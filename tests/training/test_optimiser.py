@@ -126,6 +126,5 @@ def test_only_weight_matrices_decay():
 )
 def test_a_setting_out_of_its_domain_is_refused_with_its_name(wrong):
     ((key, value),) = wrong.items()
-    name = key.replace("_", "-")
-    with pytest.raises(ConfigError, match=rf"optimisation\.{name} is '?{value}'?(; it is|, expected) "):
+    with pytest.raises(ConfigError, match=rf"optimisation\.{key.replace('_', '-')} is {value}; it is "):
         Optimisation(**wrong)
