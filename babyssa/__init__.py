@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "commands.corpus": ["generate_sample", "generate_suite", "prepare", "train_tokenizer"],
         "commands.experiments": ["compare", "demo", "shift", "sweep"],
         "commands.models": ["evaluate", "generate", "perplexity", "score"],
+        "commands.reporting": ["report"],
         "commands.probing": ["attention_maps", "diagnose", "probe", "saturation"],
         "commands.training": ["train_decoder", "train_encoder", "train_synthetic"],
         "corpus": ["load_tokenizer"],

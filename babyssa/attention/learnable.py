@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -21,33 +22,64 @@ _SHARING = ("head", "layer", "model")
 
 @dataclass(frozen=True)
 class Bound:
-    """The lower end of a number's domain.
+    """A number's domain.
 
     Parameters
     ----------
     value : float
-        A learned number stays above it; -inf where any number will do.
+        Its lower end, above which a learned number stays; -inf where any number will do.
     reachable : bool
-        Whether a fixed number may equal it.
+        Whether a fixed number may equal an end.
+    upper : float
+        Its upper end, below which a learned number stays.
     """
 
     value: float
     reachable: bool = False
+    upper: float = math.inf
+
+    def describe(self, closed: bool) -> str:
+        """The domain in words, with its ends or without them."""
+        if self.upper < math.inf:
+            words = "from {:g} to {:g}" if closed else "between {:g} and {:g}"
+            return words.format(self.value, self.upper)
+        if self.value == -math.inf:
+            return "a finite number"
+        return f"at least {self.value:g}" if closed else f"greater than {self.value:g}"
+
+    def holds(self, number: float, closed: bool) -> bool:
+        """Whether a number is in the domain, with its ends or without them."""
+        low, high = self.value, self.upper
+        return (low <= number <= high if closed else low < number < high) and number < math.inf
+
+    def of_raw(self, raw: Tensor) -> Tensor:
+        """The number in its domain that an unconstrained one stands for."""
+        if self.value == -math.inf:
+            return raw
+        if self.upper < math.inf:
+            return self.value + (self.upper - self.value) * torch.sigmoid(raw)
+        return self.value + nn.functional.softplus(raw)
+
+    def to_raw(self, number: float) -> float:
+        """The inverse of :meth:`of_raw`."""
+        if self.value == -math.inf:
+            return number
+        above = number - self.value
+        if self.upper < math.inf:
+            return math.log(above / (self.upper - number))
+        return above + math.log(-math.expm1(-above))  # inverts log(1 + e^x) without overflow
 
 
 def check_learnable(scoring: str, config: Any, bounds: Mapping[str, Bound]) -> None:
     """Raise ConfigError unless the numbers of `config`, their ``learn_`` flags and its granularity are valid."""
     for key, bound in bounds.items():
-        value, learn, low = getattr(config, key), getattr(config, f"learn_{key}"), bound.value
-        if bound.reachable:
-            check_parameter(scoring, key, value, f"at least {low:g}", lambda v, low=low: low <= v < math.inf)
-        else:
-            domain = f"greater than {low:g}" if low > -math.inf else "a finite number"
-            check_parameter(scoring, key, value, domain, lambda v, low=low: low < v < math.inf)
+        value, learn = getattr(config, key), getattr(config, f"learn_{key}")
+        closed = bound.reachable
+        check_parameter(scoring, key, value, bound.describe(closed), partial(bound.holds, closed=closed))
         check_parameter(scoring, f"learn_{key}", learn, "true or false", lambda v: v in (True, False))
         if learn:
-            domain = f"greater than {low:g} where learn_{key} is true"
-            check_parameter(scoring, key, value, domain, lambda v, low=low: v > low)
+            domain = f"{bound.describe(closed=False)} where learn_{key} is true"
+            check_parameter(scoring, key, value, domain, partial(bound.holds, closed=False))
     check_parameter(scoring, "granularity", config.granularity, "head, layer or model", _SHARING.__contains__)
 
 
@@ -55,7 +87,7 @@ class Learnable(Scoring):
     """A scoring some of whose numbers may be learned.
 
     A learned number is stored unconstrained, as ``raw_NUMBER``, and read in its domain through :meth:`number`:
-    its bound plus softplus(raw), or raw itself where there is no bound.
+    its lower end plus softplus(raw), between two ends by sigmoid(raw), and raw itself where there is no end.
     """
 
     bounds: ClassVar[Mapping[str, Bound]]
@@ -76,16 +108,14 @@ class Learnable(Scoring):
         """Set the learned numbers to their initial values."""
         with torch.no_grad():
             for key, bound in self.bounds.items():
-                raw, initial = getattr(self, f"raw_{key}"), getattr(self.config, key)
+                raw = getattr(self, f"raw_{key}")
                 if raw is not None:
-                    raw.fill_(initial if bound.value == -math.inf else _inverse_softplus(initial - bound.value))
+                    raw.fill_(bound.to_raw(getattr(self.config, key)))
 
     def number(self, key: str) -> Tensor | float:
         """The number in its domain: (heads,), (1,), or a float where it is fixed."""
-        raw, bound = getattr(self, f"raw_{key}"), self.bounds[key].value
-        if raw is None:
-            return getattr(self.config, key)
-        return raw.float() if bound == -math.inf else bound + nn.functional.softplus(raw.float())
+        raw = getattr(self, f"raw_{key}")
+        return getattr(self.config, key) if raw is None else self.bounds[key].of_raw(raw.float())
 
     def learned(self) -> dict[str, Tensor]:
         return {key: self.number(key) for key in self.bounds if getattr(self, f"raw_{key}") is not None}
@@ -101,8 +131,3 @@ class Learnable(Scoring):
 def per_head(value: Tensor | float) -> Tensor | float:
     """Broadcast (heads,) over logits of shape (batch, heads, query, key)."""
     return value.view(1, -1, 1, 1) if isinstance(value, Tensor) else value
-
-
-def _inverse_softplus(y: float) -> float:
-    """x such that log(1 + e^x) = y > 0, without overflow."""
-    return y + math.log(-math.expm1(-y))

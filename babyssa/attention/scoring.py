@@ -186,6 +186,13 @@ class LogitScoring(Scoring):
         return torch.matmul(weights, value), weights
 
 
+def keys_seen(logits: Tensor, mask: Tensor | None) -> Tensor:
+    """How many keys each query may attend to, at least 1: (batch, heads, query, 1), or what broadcasts to it."""
+    if mask is None:
+        return logits.new_full((), logits.shape[-1])
+    return mask.sum(dim=-1, keepdim=True).clamp(min=1).to(logits.dtype)
+
+
 def _without_empty_queries(weights: Tensor, mask: Tensor) -> Tensor:
     """Set to 0 the weights of queries that may attend to nothing; only theirs are not 0 on masked keys."""
     empty = ~mask.any(dim=-1, keepdim=True)

@@ -1,12 +1,15 @@
-"""Sparsemax and Entmax-1.5: weights that reach exactly 0, from the `entmax` package."""
+"""Sparsemax and Entmax, fixed or learned: weights that reach exactly 0, from the `entmax` package."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
+import torch
 from torch import Tensor
 
 from babyssa.attention.laws import Law, Setting
+from babyssa.attention.learnable import Bound, Learnable, check_learnable, per_head
 from babyssa.attention.scoring import LogitScoring
 
 
@@ -65,3 +68,62 @@ class Entmax(LogitScoring):
 
     def law(self, setting: Setting) -> Law:
         return Law("threshold", 2 / setting.gap)
+
+
+# Towards alpha = 1, Softmax, the powers 1 / (alpha - 1) and their derivatives lose all digits.
+_BOUNDS = {"alpha": Bound(1.01, reachable=True, upper=2.0)}
+
+
+@dataclass(frozen=True)
+class AlphaEntmaxConfig:
+    """The alpha of Entmax, fixed or learnable.
+
+    Parameters
+    ----------
+    alpha : float
+        From 1.01, almost Softmax, to 2, Sparsemax; the initial value where learnable, then between the two.
+    learn_alpha : bool
+        Whether it is learned.
+    granularity : {"head", "layer", "model"}
+        What shares one learnable alpha.
+    """
+
+    alpha: float = 1.5
+    learn_alpha: bool = True
+    granularity: Literal["head", "layer", "model"] = "head"
+
+    def __post_init__(self):
+        check_learnable("entmax-alpha", self, _BOUNDS)
+
+
+class AlphaEntmax(Learnable, LogitScoring):
+    """Entmax with an alpha that is learned: each head finds how sparse it is.
+
+    w = max((alpha - 1) x - threshold, 0)^(1 / (alpha - 1)), the threshold such that they sum to 1. A logit that
+    leads all others by 1 / (alpha - 1) gets all the weight.
+
+    Source: Correia, Niculae & Martins 2019, arXiv 1909.00015, which also gives the gradient of alpha.
+    """
+
+    name = "entmax-alpha"
+    description = "max((alpha - 1) x - t, 0)^(1 / (alpha - 1)), t such that they sum to 1"
+    source = "Correia et al., arXiv 1909.00015"
+    Config = AlphaEntmaxConfig
+    bounds = _BOUNDS
+
+    def normalize(self, scores: Tensor) -> Tensor:
+        return alpha_entmax(scores, per_head(self.number("alpha")))
+
+    def law(self, setting: Setting) -> Law:
+        return Law("threshold", 1 / (self.config.alpha - 1) / setting.gap)
+
+
+def alpha_entmax(scores: Tensor, alpha: Tensor | float) -> Tensor:
+    """Entmax over the last dimension of `scores`; `alpha` broadcasts to it. Differentiable in both."""
+    from entmax import entmax_bisect
+
+    # Relative to the largest, no score is so low that the threshold's digits are lost beside it.
+    scores = scores - scores.detach().amax(dim=-1, keepdim=True)
+    # Each step halves an interval of at most 1.
+    steps = 50 if scores.dtype == torch.float64 else 30
+    return entmax_bisect(scores, alpha, dim=-1, n_iter=steps)

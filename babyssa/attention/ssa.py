@@ -217,7 +217,12 @@ class SSA(Learnable, LogitScoring):
     description = "proportional to (1 + b|x|)^(sgn(x) n)"
     source = "Naim et al., arXiv 2508.14685"
     Config = SSAConfig
-    variants = {"ssa-1.5": SSAConfig(n=1.5, learn_n=False), "ssa-2": SSAConfig(n=2.0, learn_n=False)}
+    variants = {
+        "ssa-1.5": SSAConfig(n=1.5, learn_n=False),
+        "ssa-2": SSAConfig(n=2.0, learn_n=False),
+        "ssa-1.5-fixed": SSAConfig(n=1.5, learn_n=False, learn_b=False),
+        "ssa-2-fixed": SSAConfig(n=2.0, learn_n=False, learn_b=False),
+    }
     bounds = _BOUNDS
 
     @property

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from babyssa.checks import checked
 from babyssa.console import say
 from babyssa.display import Column, Shown, Table
 
@@ -29,8 +30,9 @@ class GeneratedSuite(Shown):
         yield Table(columns, [(p.name, p.phenomenon, p.pairs) for p in self.paradigms])
 
 
+@checked
 def prepare(
-    sources: Iterable[str],
+    sources: Iterable[str] | str,
     *,
     out: Path,
     kind: Literal["auto", "childes-db", "chat", "text", "datasets"] = "auto",
@@ -115,6 +117,7 @@ def prepare(
     return stats
 
 
+@checked
 def train_tokenizer(
     corpus: Path,
     *,
@@ -176,6 +179,7 @@ def train_tokenizer(
     return trained
 
 
+@checked
 def generate_sample(*, out: Path, utterances: int = 30000, seed: int = 0, overwrite: bool = False) -> SampleStats:
     """Generate a sample corpus of child-directed speech, as a childes-db export (.csv or .csv.gz).
 
@@ -217,6 +221,7 @@ def generate_sample(*, out: Path, utterances: int = 30000, seed: int = 0, overwr
     return stats
 
 
+@checked
 def generate_suite(
     *,
     out: Path,

@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from babyssa.checks import checked
+
 if TYPE_CHECKING:
     from babyssa.decoder.harness import HarnessResult
     from babyssa.models.scores import SentenceScores
     from babyssa.models.text_perplexity import Perplexities, Perplexity
 
 
+@checked
 def score(
     model: Any,
     sentences: Iterable[str] | None = None,
@@ -76,6 +79,7 @@ def score(
     )
 
 
+@checked
 def perplexity(
     model: Any,
     texts: Iterable[str],
@@ -160,6 +164,7 @@ def perplexity(
     return found.texts[0] if len(found.texts) == 1 else found
 
 
+@checked
 def generate(
     model: Any,
     prompts: Iterable[str] = ("",),
@@ -216,6 +221,7 @@ def generate(
     )
 
 
+@checked
 def evaluate(
     model: Any,
     tasks: Iterable[str] | None = None,

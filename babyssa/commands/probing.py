@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from babyssa.checks import checked
+
 if TYPE_CHECKING:
     from babyssa.probing.accuracy import ProbeResult
     from babyssa.probing.attention import AttentionMaps
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from babyssa.probing.saturation import Saturation
 
 
+@checked
 def probe(
     model: Any,
     suite: Any = "packaged",
@@ -118,6 +121,7 @@ def probe(
     return result
 
 
+@checked
 def diagnose(
     model: Any,
     *,
@@ -184,6 +188,7 @@ def diagnose(
     return result
 
 
+@checked
 def attention_maps(
     model: Any, text: str, *, out: Path | None = None, device: str | None = None, overwrite: bool = False
 ) -> AttentionMaps:
@@ -234,6 +239,7 @@ def attention_maps(
     return found
 
 
+@checked
 def saturation(
     scorings: Iterable[str] | None = None,
     *,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from babyssa.checks import checked
 from babyssa.decoder.config import DecoderTraining
 from babyssa.encoder.config import EncoderTraining
 from babyssa.synthetic.config import SyntheticTraining
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from babyssa.training.run import TrainingRun
 
 
+@checked
 def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> TrainingRun:
     """Train one BabyBERTa-style masked language model, or resume the run that was stopped in its folder.
 
@@ -56,6 +58,7 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
     return train_encoder(settings, overwrite=overwrite)
 
 
+@checked
 def train_decoder(settings: DecoderTraining, *, overwrite: bool = False) -> TrainingRun:
     """Train one Nemotron-style causal language model, or resume the run that was stopped in its folder.
 
@@ -92,6 +95,7 @@ def train_decoder(settings: DecoderTraining, *, overwrite: bool = False) -> Trai
     return train_decoder(settings, overwrite=overwrite)
 
 
+@checked
 def train_synthetic(settings: SyntheticTraining, *, overwrite: bool = False) -> TrainingRun:
     """Train one model on a synthetic in-context task (every, some or linear), or resume one that was stopped.
 

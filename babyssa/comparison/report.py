@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from babyssa.comparison.estimates import CROSSED_BOOTSTRAP, CROSSED_T, MEAN, OVER_PAIRS
-from babyssa.comparison.power import POWER
-from babyssa.comparison.scalars import ScalarComparison
 from babyssa.comparison.statistics import SEEDS_FOR_BOOTSTRAP
 from babyssa.display import Column, Shown, Table, escape_markdown, percent
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from babyssa.comparison.results import StoredResult
 
 _MARKS = ((0.001, "***"), (0.01, "**"))
 
@@ -44,6 +44,8 @@ class Comparison(Shown):
         Suite, method, reduction, precisions and versions, each a list of the different values found.
     notes : tuple of str
         What a reader must know: mixed results, unmatched seeds, doubtful runs.
+    results : tuple of StoredResult
+        What was compared, by variant and seed.
     """
 
     table: pd.DataFrame
@@ -55,6 +57,7 @@ class Comparison(Shown):
     seed: int
     facts: dict[str, list[str]]
     notes: tuple[str, ...]
+    results: tuple[StoredResult, ...] = field(repr=False)
 
     @property
     def verdict(self) -> str:
@@ -69,22 +72,22 @@ class Comparison(Shown):
         """The verdict, and the accuracies and differences by paradigm."""
         yield Table((), (), title=self.verdict, notes=[f"Note: {note}." for note in self.notes])
         title = "Accuracy in %, mean ± standard deviation over seeds"
-        yield _accuracies(self, "paradigm", _accuracy, title, _caption(self)[:1])
+        yield _accuracies(self, "paradigm", accuracy, title, caption(self)[:1])
         if self.baseline is not None:
             yield _differences(self, "paradigm", self._differences_title, [self._marks])
         yield Table((), (), notes=["comparison.md has all intervals, the phenomena and the models compared."])
 
     def report(self) -> Iterator[Table]:
         """All tables of comparison.md, with their captions."""
-        accuracy = f"Accuracy in %, mean ± standard deviation over seeds [{self._percent} interval]"
+        title = f"Accuracy in %, mean ± standard deviation over seeds [{self._percent} interval]"
         by_phenomenon = ", means over the paradigms of each phenomenon"
         levels = self.table.groupby("level").name.nunique()
         has_phenomena = levels["phenomenon"] < levels["paradigm"]
-        yield _accuracies(self, "paradigm", _accuracy_with_interval, accuracy, _caption(self))
+        yield _accuracies(self, "paradigm", accuracy_with_interval, title, caption(self))
         if has_phenomena:
-            yield _accuracies(self, "phenomenon", _accuracy_with_interval, accuracy + by_phenomenon)
+            yield _accuracies(self, "phenomenon", accuracy_with_interval, title + by_phenomenon)
         if self.baseline is not None:
-            yield _differences(self, "paradigm", self._differences_title, _difference_caption(self))
+            yield _differences(self, "paradigm", self._differences_title, difference_caption(self))
             if has_phenomena:
                 holm = "Holm correction is over the phenomena, for each variant."
                 yield _differences(self, "phenomenon", self._differences_title + by_phenomenon, [holm])
@@ -106,7 +109,9 @@ class Comparison(Shown):
         """The verdict, the tables with their captions, and the runs they come from, in Markdown."""
         blocks = ["# Comparison of variants", f"**{escape_markdown(self.verdict)}**"]
         blocks += [escape_markdown(f"Note: {note}.") for note in self.notes]
-        return "\n\n".join([*blocks, *_numbered(self.report())]) + "\n"
+        for number, table in enumerate(self.report(), start=1):
+            blocks += [f"**Table {number}.** {table.to_markdown()}"]
+        return "\n\n".join(blocks) + "\n"
 
     @property
     def _percent(self) -> str:
@@ -120,57 +125,7 @@ class Comparison(Shown):
     def _marks(self) -> str:
         alpha = 1 - self.level
         bounds = [f"* p < {alpha:.3g}", *(f"{m} p < {bound:g}" for bound, m in reversed(_MARKS) if bound < alpha)]
-        shows = (
-            f"'shows' is the smallest true difference that these seeds would have shown in a single test at "
-            f"{alpha:.2g} with a probability of {POWER:.0%}."
-        )
-        return f"p is Holm-adjusted; {', '.join(bounds)}. {shows}"
-
-
-@dataclass(frozen=True, eq=False)
-class Comparisons(Shown):
-    """The comparisons of an experiment's measures, or of several experiments'.
-
-    Attributes
-    ----------
-    parts : dict of str to Comparison or ScalarComparison
-        By experiment, condition where there are several, and measure.
-    notes : tuple of str
-        What a reader must know of all of them.
-    """
-
-    parts: dict[str, Comparison | ScalarComparison]
-    notes: tuple[str, ...] = ()
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """The estimates of all parts; ``measure`` says of which."""
-        return _concatenated({title: part.table for title, part in self.parts.items()})
-
-    @property
-    def runs(self) -> pd.DataFrame:
-        """What was measured of each model."""
-        return _concatenated({title: part.runs for title, part in self.parts.items()})
-
-    def tables(self) -> Iterator[Table]:
-        """The tables of each part under its title."""
-        if self.notes:
-            yield Table((), (), notes=[f"Note: {note}." for note in self.notes])
-        for title, part in self.parts.items():
-            yield Table((), (), title=title)
-            yield from part.tables()
-
-    def to_frame(self) -> pd.DataFrame:
-        """The estimates, as in comparison.csv."""
-        return self.table
-
-    def to_markdown(self) -> str:
-        """A section with verdict and tables for each part, in Markdown."""
-        blocks = ["# Comparison of variants", *(escape_markdown(f"Note: {note}.") for note in self.notes)]
-        for title, part in self.parts.items():
-            blocks += [f"## {escape_markdown(title)}", f"**{escape_markdown(part.verdict)}**"]
-            blocks += [*(escape_markdown(f"Note: {note}.") for note in part.notes), *_numbered(part.report())]
-        return "\n\n".join(blocks) + "\n"
+        return f"p is Holm-adjusted; {', '.join(bounds)}."
 
 
 def mark(row: Any, alpha: float) -> str:
@@ -187,21 +142,6 @@ def in_order(table: pd.DataFrame) -> dict[tuple[str, str], dict[str, Any]]:
     for row in table.sort_values(["level", "phenomenon", "name"], kind="stable").itertuples(index=False):
         found.setdefault((row.level, row.name), {})[row.variant] = row
     return found
-
-
-def _numbered(tables: Iterable[Table]) -> Iterator[str]:
-    """Tables in Markdown, numbered from 1."""
-    for number, table in enumerate(tables, start=1):
-        yield f"**Table {number}.** {table.to_markdown()}"
-
-
-def _concatenated(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Frames below each other, with their names in a first column."""
-    import pandas as pd
-
-    return pd.concat([frame.assign(measure=title) for title, frame in frames.items()], ignore_index=True)[
-        ["measure", *dict.fromkeys(column for frame in frames.values() for column in frame)]
-    ]
 
 
 def _verdict(found: Comparison) -> Iterator[str]:
@@ -235,7 +175,7 @@ def _verdict(found: Comparison) -> Iterator[str]:
         yield f"No difference is shown for {_join(alike)} on any paradigm."
     shown = [
         f"that of {row.variant} is {100 * abs(row.difference):.1f} points "
-        f"{'higher' if row.difference > 0 else 'lower'} {_interval(row.difference_low, row.difference_high)}"
+        f"{'higher' if row.difference > 0 else 'lower'} {interval(row.difference_low, row.difference_high)}"
         for row in means.values()
         if row.p_holm < alpha
     ]
@@ -243,8 +183,7 @@ def _verdict(found: Comparison) -> Iterator[str]:
         yield f"Of the means over paradigms, against {base}, {_join(shown)}."
     else:
         yield "No mean differs." if len(different) else "No mean over paradigms differs either."
-    compared = [row for row in means.values() if row.compared_seeds > 1]
-    widths = [row.difference_high - row.difference_low for row in compared]
+    widths = [row.difference_high - row.difference_low for row in means.values() if row.compared_seeds > 1]
     if widths and max(widths) == 0:
         yield (
             "Variant and baseline decided alike in every seed, so there is no variance to judge by: that is no "
@@ -253,8 +192,7 @@ def _verdict(found: Comparison) -> Iterator[str]:
     elif widths:
         yield (
             "A difference that is not shown may exist: the intervals of the mean differences reach up to "
-            f"{100 * max(widths) / 2:.1f} points to either side, and with a probability of 80% these seeds would "
-            f"have shown one of {_join(_shows(row) for row in compared)}."
+            f"{100 * max(widths) / 2:.1f} points to either side."
         )
 
 
@@ -279,20 +217,15 @@ def _differences(found: Comparison, level: str, title: str, notes: Iterable[str]
     def difference(row) -> str:
         low, high = (getattr(row, f"{prefix or 'difference_'}{end}") for end in ("low", "high"))
         stars = "" if prefix else mark(row, 1 - found.level)
-        p = _p(getattr(row, f"{prefix}p_holm"))
-        return f"{_points(row.difference)} {_interval(low, high, _points)} {stars:>{marks}} {p:>6}"
+        p = p_value(getattr(row, f"{prefix}p_holm"))
+        return f"{points(row.difference)} {interval(low, high, points)} {stars:>{marks}} {p:>6}"
 
-    repeats = 1 if prefix else 2
-    columns = []
-    for variant in found.variants[1:]:
-        columns.append(Column(variant, difference, f"{variant} − {found.baseline}, p", right=True))
-        if not prefix:
-            columns.append(Column(f"{variant} detectable", _detectable, "shows", right=True))
+    columns = [Column(v, difference, f"{v} − {found.baseline}, p", right=True) for v in found.variants[1:]]
     return _by_variant(
         found,
         level,
         columns,
-        lambda rows: [rows[variant] for variant in found.variants[1:] for _ in range(repeats)],
+        lambda rows: [rows[variant] for variant in found.variants[1:]],
         title,
         notes,
     )
@@ -325,7 +258,8 @@ def _runs(found: Comparison) -> Table:
     return Table(columns, rows.values.tolist(), title="The models compared")
 
 
-def _caption(found: Comparison) -> list[str]:
+def caption(found: Comparison) -> list[str]:
+    """What the accuracies are of, and the versions that made them: two paragraphs."""
     facts = {key: ", ".join(values) for key, values in found.facts.items()}
     mean = found.table[found.table.level == "mean"]
     n_paradigms = found.table[found.table.level == "paradigm"].name.nunique()
@@ -351,7 +285,8 @@ def _caption(found: Comparison) -> list[str]:
     return [" ".join(parts), f"Probed with: {'; or '.join(found.facts['versions'])}. Compared with: {own}."]
 
 
-def _difference_caption(found: Comparison) -> list[str]:
+def difference_caption(found: Comparison) -> list[str]:
+    """What the differences and their marks are, in one paragraph."""
     compared = found.table[(found.table.level == "mean") & (found.table.variant != found.baseline)]
     by_seed = " and the same seeds" if (compared.paired_by == "seeds and pairs").all() else ""
     explained = {
@@ -369,31 +304,27 @@ def _difference_caption(found: Comparison) -> list[str]:
     ]
 
 
-def _accuracy(row: Any) -> str:
+def accuracy(row: Any) -> str:
+    """Mean and standard deviation in per cent."""
     return f"{100 * row.accuracy:.1f} ± {'?' if math.isnan(row.sd) else f'{100 * row.sd:.1f}':>4}"
 
 
-def _accuracy_with_interval(row: Any) -> str:
-    return f"{_accuracy(row)} {_interval(row.low, row.high)}"
+def accuracy_with_interval(row: Any) -> str:
+    return f"{accuracy(row)} {interval(row.low, row.high)}"
 
 
-def _points(value: float) -> str:
+def points(value: float) -> str:
+    """A difference in percentage points, with its sign."""
     return f"{100 * value:+.1f}".replace("-", "−").replace("−0.0", "0.0").replace("+0.0", "0.0")
 
 
-def _interval(low: float, high: float, show: Callable[[float], str] = percent) -> str:
+def interval(low: float, high: float, show: Callable[[float], str] = percent) -> str:
+    """Both ends in brackets."""
     return f"[{show(low)}, {show(high)}]".replace("-", "−")
 
 
-def _detectable(row: Any) -> str:
-    return "?" if math.isnan(row.detectable) else percent(row.detectable)
-
-
-def _shows(row: Any) -> str:
-    return f"{_detectable(row)} points for {row.variant}"
-
-
-def _p(p: float) -> str:
+def p_value(p: float) -> str:
+    """To three digits; a question mark if it is unknown."""
     return "?" if math.isnan(p) else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 

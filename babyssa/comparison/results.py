@@ -129,17 +129,7 @@ def read_result(folder: str | Path) -> StoredResult:
     folder = Path(folder)
     check_checksums(folder)
     path = folder / "summary.json"
-    return checked_result(path, read_json(path), _read_pairs(folder / "pairs.csv"))
-
-
-def checked_result(path: Path, summary: Any, margins: dict[Pair, float]) -> StoredResult:
-    """A probe result, once the summary that `path` holds is whole and says what its pairs give.
-
-    Raises
-    ------
-    DataError
-        If the summary lacks something, or disagrees with its pairs.
-    """
+    summary = read_json(path)
     if isinstance(summary, dict):
         summary = EARLY_VERSIONS | summary
     _check_types(summary, _SUMMARY_TYPES, path, "")
@@ -151,8 +141,8 @@ def checked_result(path: Path, summary: Any, margins: dict[Pair, float]) -> Stor
     if len(set(names)) < len(names):
         twice = Counter(names).most_common(1)[0][0]
         raise DataError(f"lists the paradigm '{twice}' twice", path=path, remedy=_PROBE_AGAIN)
-    result = StoredResult(path.parent, summary, margins)
-    _check_agreement(path.parent, summary, result.outcomes)
+    result = StoredResult(folder, summary, _read_pairs(folder / "pairs.csv"))
+    _check_agreement(folder, summary, result.outcomes)
     return result
 
 

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from babyssa.checks import BelowOne, Positive, Seed, Settings, at_least
 from babyssa.errors import ConfigError
 from babyssa.recipes import Recipe
-from babyssa.training.config import Evaluation, Optimisation, check_domains, check_seed
+from babyssa.training.config import Evaluation, Optimisation
 
 
 @dataclass(frozen=True)
-class DecoderSize:
+class DecoderSize(Settings):
     """The size of a Nemotron decoder; the defaults are those of the released 114 M model.
 
     The architecture fixes the rest: squared ReLU, layer normalisation with a bias, rotary positions on half of
@@ -43,28 +44,19 @@ class DecoderSize:
         Standard deviation of the initial weights.
     """
 
-    layers: int = 12
-    heads: int = 24
-    key_value_heads: int = 8
-    hidden_size: int = 768
-    feed_forward_size: int = 3072
-    max_length: int = 1024
-    attention_dropout: float = 0.0
+    group: ClassVar[str] = "size"
+    layers: Positive = 12
+    heads: Positive = 24
+    key_value_heads: Positive = 8
+    hidden_size: Positive = 768
+    feed_forward_size: Positive = 3072
+    max_length: Annotated[int, at_least(2)] = 1024
+    attention_dropout: BelowOne = 0.0
     norm_eps: float = 1e-5
     initializer_range: float = 0.0134
 
     def __post_init__(self):
-        check_domains(
-            "size",
-            self,
-            layers=(self.layers >= 1, "at least 1"),
-            heads=(self.heads >= 1, "at least 1"),
-            key_value_heads=(self.key_value_heads >= 1, "at least 1"),
-            hidden_size=(self.hidden_size >= 1, "at least 1"),
-            feed_forward_size=(self.feed_forward_size >= 1, "at least 1"),
-            max_length=(self.max_length >= 2, "at least 2"),
-            attention_dropout=(0 <= self.attention_dropout < 1, "at least 0 and below 1"),
-        )
+        super().__post_init__()
         if self.heads % self.key_value_heads:
             raise ConfigError(
                 f"size.heads {self.heads} is not a multiple of size.key-value-heads {self.key_value_heads}",
@@ -122,20 +114,18 @@ class DecoderTraining(Recipe):
     text_column: str = "text"
     split: str | None = None
     streaming: bool = False
-    shuffle_buffer: int = 10_000
+    shuffle_buffer: Positive = 10_000
     tokenizer: Path | None = None
     vocab_size: int = 8192
     variant: str = "softmax"
     scoring: dict[str, Any] = field(default_factory=dict)
-    seed: int = 0
+    seed: Seed = 0
     size: DecoderSize = field(default_factory=DecoderSize)
     optimisation: Optimisation = field(default_factory=Optimisation)
     evaluation: Evaluation = field(default_factory=Evaluation)
 
     def __post_init__(self):
-        check_seed(self.seed)
-        if self.shuffle_buffer < 1:
-            raise ConfigError(f"shuffle-buffer is {self.shuffle_buffer}", remedy="it is at least 1")
+        super().__post_init__()
         if self.streaming and self.tokenizer is None:
             raise ConfigError("streaming: true needs a tokenizer", remedy="pass --tokenizer, a tokenizer folder")
         if self.streaming and self.optimisation.steps is None:

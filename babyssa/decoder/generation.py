@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
+from babyssa.checks import Seed, check
 from babyssa.console import quiet_transformers
 from babyssa.errors import ConfigError, DataError
 from babyssa.models.encoding import start_id
 from babyssa.models.loading import as_loaded, evaluating
-from babyssa.training.config import check_seed
 
 
 def generate(
@@ -29,7 +29,7 @@ def generate(
         raise ConfigError(
             f"generation needs a causal model, not a {loaded.kind} one ({loaded.name})", remedy="use a decoder"
         )
-    check_seed(seed)
+    check("seed", seed, Seed)
     for name, value, least in (("max_new_tokens", max_new_tokens, 1), ("temperature", temperature, 0)):
         if not least <= value < math.inf:
             raise ConfigError(f"{name} is {value}", remedy=f"it is at least {least}")

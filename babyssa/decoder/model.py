@@ -19,11 +19,7 @@ def build_decoder(
     scoring: dict[str, Any] | None = None,
     seed: int = 0,
 ) -> PreTrainedModel:
-    """A new decoder.
-
-    Under one seed, parameters that variants have in common get the same initial values: the scoring is attached
-    afterwards and draws no random numbers. With Softmax the decoder is transformers' own
-    NemotronForCausalLM, and its checkpoints do not need this package.
+    """A new decoder; variant, scoring and seed are those of :func:`babyssa.attention.new_model`.
 
     With the default size and a tokenizer of 50,256 tokens it has the published 114,132,480 parameters, plus the
     learned values of the scoring (12 for an n in each layer, as released; 288 for one in each head).
@@ -34,17 +30,6 @@ def build_decoder(
         Size of the model.
     tokenizer : PreTrainedTokenizerBase
         Its vocabulary and special ids.
-    variant : str
-        Attention scoring, such as "ssa-1.5".
-    scoring : dict, optional
-        Parameters of the scoring that differ from the variant's.
-    seed : int
-        Decides the initial weights; the global random state is unchanged.
-
-    Raises
-    ------
-    ConfigError
-        For an unknown variant or parameter, or one that does not fit the model.
     """
     pad = tokenizer.pad_token_id
     config = NemotronConfig(

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from babyssa.checks import BelowOne, Domain, NonNegative, Positive, Seed, Settings, Share, at_least
 from babyssa.errors import ConfigError
 from babyssa.recipes import Recipe
-from babyssa.training.config import Evaluation, Optimisation, check_domains, check_seed
+from babyssa.training.config import Evaluation, Optimisation
 
 
 @dataclass(frozen=True)
-class EncoderSize:
+class EncoderSize(Settings):
     """The size of a RoBERTa encoder; the defaults are BabyBERTa's (Huebner et al. 2021).
 
     Parameters
@@ -38,26 +39,18 @@ class EncoderSize:
         Standard deviation of the initial weights.
     """
 
-    layers: int = 8
-    heads: int = 8
-    hidden_size: int = 256
-    feed_forward_size: int = 1024
-    max_length: int = 128
-    dropout: float = 0.1
+    group: ClassVar[str] = "size"
+    layers: Positive = 8
+    heads: Positive = 8
+    hidden_size: Positive = 256
+    feed_forward_size: Positive = 1024
+    max_length: Annotated[int, at_least(3)] = 128
+    dropout: BelowOne = 0.1
     layer_norm_eps: float = 1e-5
     initializer_range: float = 0.02
 
     def __post_init__(self):
-        check_domains(
-            "size",
-            self,
-            layers=(self.layers >= 1, "at least 1"),
-            heads=(self.heads >= 1, "at least 1"),
-            hidden_size=(self.hidden_size >= 1, "at least 1"),
-            feed_forward_size=(self.feed_forward_size >= 1, "at least 1"),
-            max_length=(self.max_length >= 3, "at least 3: bos, token, eos"),
-            dropout=(0 <= self.dropout < 1, "at least 0 and below 1"),
-        )
+        super().__post_init__()
         if self.hidden_size % self.heads:
             raise ConfigError(
                 f"size.hidden-size {self.hidden_size} is not a multiple of size.heads {self.heads}",
@@ -66,7 +59,7 @@ class EncoderSize:
 
 
 @dataclass(frozen=True)
-class Masking:
+class Masking(Settings):
     """Which tokens of a sentence are predicted, and what replaces them.
 
     Parameters
@@ -82,20 +75,18 @@ class Masking:
         (RoBERTa's dynamic masking).
     """
 
-    probability: float = 0.15
-    random: float = 0.1
-    unchanged: float = 0.0
-    patterns: int = 10
+    group: ClassVar[str] = "masking"
+    probability: Annotated[float, Domain("above 0 and at most 1", lambda value: 0 < value <= 1)] = 0.15
+    random: Share = 0.1
+    unchanged: Share = 0.0
+    patterns: NonNegative = 10
 
     def __post_init__(self):
-        check_domains(
-            "masking",
-            self,
-            probability=(0 < self.probability <= 1, "above 0 and at most 1"),
-            random=(0 <= self.random <= 1, "from 0 to 1"),
-            unchanged=(self.unchanged >= 0 and self.random + self.unchanged <= 1, "from 0 to 1 - masking.random"),
-            patterns=(self.patterns >= 0, "at least 0"),
-        )
+        super().__post_init__()
+        if self.random + self.unchanged > 1:
+            raise ConfigError(
+                f"masking.unchanged is {self.unchanged}", remedy="it is from 0 to 1 - masking.random"
+            )
 
 
 @dataclass(frozen=True)
@@ -136,12 +127,9 @@ class EncoderTraining(Recipe):
     vocab_size: int = 8192
     variant: str = "softmax"
     scoring: dict[str, Any] = field(default_factory=dict)
-    seed: int = 0
+    seed: Seed = 0
     order: Literal["shuffled", "age", "reversed"] = "shuffled"
     size: EncoderSize = field(default_factory=EncoderSize)
     masking: Masking = field(default_factory=Masking)
     optimisation: Optimisation = field(default_factory=Optimisation)
     evaluation: Evaluation = field(default_factory=Evaluation)
-
-    def __post_init__(self):
-        check_seed(self.seed)

@@ -20,11 +20,7 @@ def build_encoder(
     scoring: dict[str, Any] | None = None,
     seed: int = 0,
 ) -> PreTrainedModel:
-    """A new encoder.
-
-    Under one seed, parameters that variants have in common get the same initial values: the scoring is attached
-    afterwards and draws no random numbers. With Softmax the encoder is transformers' own
-    RobertaForMaskedLM, and its checkpoints do not need this package.
+    """A new encoder; variant, scoring and seed are those of :func:`babyssa.attention.new_model`.
 
     Parameters
     ----------
@@ -32,17 +28,6 @@ def build_encoder(
         Size of the model.
     tokenizer : PreTrainedTokenizerBase
         Its vocabulary and special ids.
-    variant : str
-        Attention scoring, such as "ssa-1.5".
-    scoring : dict, optional
-        Parameters of the scoring that differ from the variant's.
-    seed : int
-        Decides the initial weights; the global random state is unchanged.
-
-    Raises
-    ------
-    ConfigError
-        For an unknown variant or parameter, or one that does not fit the model.
     """
     config = RobertaConfig(
         vocab_size=len(tokenizer),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -134,6 +135,9 @@ def as_loaded(model: Any, *, name: str | None = None, device: str | torch.device
         return model
     if isinstance(model, (str, Path)):
         return load_model(model, device)
+    if not isinstance(model, tuple | list) or len(model) != 2 or not hasattr(model[0], "config"):
+        expected = "expected a model folder, a hub id or a pair (model, tokenizer)"
+        raise ConfigError(f"model is {reprlib.repr(model)}, {expected}")
     model, tokenizer = model
     name = name or model.config.name_or_path or type(model).__name__
     kind = _kind_of(model.config, name, type(model).__name__)

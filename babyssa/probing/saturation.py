@@ -1,4 +1,4 @@
-"""Saturation measured: the weight that a scoring leaves to all keys but the leading one.
+"""Saturation measured: the share of its weight that a scoring leaves to all keys but the leading one.
 
 Theorems 1 and 2 of arXiv 2508.14685 say what happens to that weight when all logits are magnified, and when one
 logit leads the others ever further. Here both are measured through the scoring modules themselves, in float64,
@@ -72,7 +72,8 @@ class SaturationCurve:
         The x from which the local slope (the weight, for a limit) stays within 2% of theory; None for a
         threshold, or if it never does.
     x, mass : tuple of float
-        The curve: leads or factors, and the weight left to all other keys, averaged over heads.
+        The curve: leads or factors, and the weight left to all other keys as a share of all weight, averaged
+        over heads.
     """
 
     scoring: str
@@ -240,15 +241,15 @@ def _lines(result: Saturation) -> list[tuple[list[str], dict[str, SaturationCurv
 
 @torch.no_grad()
 def mass_of_others(scoring: Scoring, setting: Setting, x: Tensor) -> Tensor:
-    """The weight of all keys but the last at every x in float64, (points,), averaged over heads."""
+    """The share of all keys but the last in the weight at every x in float64, (points,), averaged over heads."""
     points, heads, keys = len(x), scoring.heads, setting.keys
     query = torch.ones(points, heads, 1, 1, dtype=x.dtype)
     key = setting.logits(x).view(points, 1, keys, 1).expand(-1, heads, -1, -1)
-    # With a value of 1 for the others and 0 for the last, the output is the weight of the others.
-    value = torch.ones_like(key)
-    value[:, :, -1] = 0
-    output, _ = scoring(query, key, value, scaling=1.0)
-    return output.mean(dim=1).view(points)
+    # With values of 1 for all keys, and of 1 for the others and 0 for the last, the outputs are sums of weights.
+    value = key.new_ones(*key.shape[:-1], 2)
+    value[:, :, -1, 1] = 0
+    total, others = scoring(query, key, value, scaling=1.0)[0].unbind(-1)
+    return (others / total).mean(dim=1).view(points)
 
 
 def _measure(label: str, scoring: Scoring, setting: Setting) -> SaturationCurve:

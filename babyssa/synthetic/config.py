@@ -7,23 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
-from babyssa.errors import ConfigError, nearest
+from babyssa.checks import NonNegative, Positive, Seed, Settings, at_least
+from babyssa.errors import ConfigError
 from babyssa.recipes import Recipe
-from babyssa.training.config import Optimisation, check_domains, check_seed
+from babyssa.training.config import Optimisation
 
 Data = Literal["designed", "iid"]
 
 
-def check_data(data: str) -> None:
-    """Raise ConfigError unless `data` names a way to draw the signs of a quantifier's numbers."""
-    if data not in get_args(Data):
-        raise ConfigError(f"data is '{data}'", remedy=nearest(str(data), get_args(Data)))
-
-
 @dataclass(frozen=True)
-class InContextSize:
+class InContextSize(Settings):
     """The size of the transformer that reads numbers; the defaults are the paper's.
 
     Parameters
@@ -43,17 +38,16 @@ class InContextSize:
         What a layer consists of: both parts, or only one.
     """
 
-    layers: int = 12
-    heads: int = 8
-    width: int = 256
-    max_numbers: int = 400
+    group: ClassVar[str] = "size"
+    layers: Positive = 12
+    heads: Positive = 8
+    width: Positive = 256
+    max_numbers: Positive = 400
     positions: bool = True
     blocks: Literal["full", "attention", "feed-forward"] = "full"
 
     def __post_init__(self):
-        for key in ("layers", "heads", "width", "max_numbers"):
-            if getattr(self, key) < 1:
-                raise ConfigError(f"size.{key} is {getattr(self, key)}", remedy="it is at least 1")
+        super().__post_init__()
         if self.width % self.heads:
             raise ConfigError(
                 f"size.width {self.width} is not a multiple of size.heads {self.heads}",
@@ -62,7 +56,7 @@ class InContextSize:
 
 
 @dataclass(frozen=True)
-class Curriculum:
+class Curriculum(Settings):
     """How the training sequences grow (Garg et al. 2022): `step` longer after each `every` steps.
 
     Parameters
@@ -75,18 +69,10 @@ class Curriculum:
         Optimiser steps between two changes.
     """
 
-    start: int | None = None
-    step: int = 2
-    every: int = 2000
-
-    def __post_init__(self):
-        check_domains(
-            "curriculum",
-            self,
-            start=(self.start is None or self.start >= 2, "at least 2"),
-            step=(self.step >= 1, "at least 1"),
-            every=(self.every >= 1, "at least 1"),
-        )
+    group: ClassVar[str] = "curriculum"
+    start: Annotated[int, at_least(2)] | None = None
+    step: Positive = 2
+    every: Positive = 2000
 
     def length(self, full: int, step: int) -> int:
         """The length of the sequences after `step` steps, which is at most `full`."""
@@ -132,24 +118,19 @@ class SyntheticTraining(Recipe):
     out: Path
     variant: str = "softmax"
     scoring: dict[str, Any] = field(default_factory=dict)
-    seed: int = 0
+    seed: Seed = 0
     data: Data = "designed"
     answers: bool = False
-    length: int = 40
+    length: Annotated[int, at_least(2)] = 40
     curriculum: Curriculum = field(default_factory=Curriculum)
     size: InContextSize = field(default_factory=InContextSize)
     optimisation: Optimisation = field(default_factory=Optimisation)
-    evaluate_every: int = 0
+    evaluate_every: NonNegative = 0
 
     def __post_init__(self):
-        check_seed(self.seed)
-        check_data(self.data)
-        if self.evaluate_every < 0:
-            raise ConfigError(f"evaluate_every is {self.evaluate_every}", remedy="it is at least 0")
+        super().__post_init__()
         if self.optimisation.steps is None:
             raise ConfigError("optimisation.steps is missing", remedy="the data never end: set the steps")
-        if self.length < 2:
-            raise ConfigError(f"length is {self.length}", remedy="it is at least 2")
         if self.curriculum.start is not None and self.curriculum.start > self.length:
             raise ConfigError(
                 f"curriculum.start is {self.curriculum.start}", remedy=f"it is at most length, {self.length}"
@@ -173,7 +154,7 @@ class SyntheticTraining(Recipe):
 
 
 @dataclass(frozen=True)
-class Shifts:
+class Shifts(Settings):
     """Which shifts are measured, and on how much.
 
     Parameters
@@ -192,13 +173,6 @@ class Shifts:
 
     scales: tuple[float, ...] = (2.0, 3.0, 5.0, 10.0, 30.0)
     lengths: tuple[int, ...] = (100, 200)
-    deviant: float = 70.0
-    sequences: int = 500
-    seed: int = 0
-
-    def __post_init__(self):
-        if self.sequences < 2 or self.seed < 0 or self.deviant < 0:
-            raise ConfigError(
-                f"sequences is {self.sequences}, seed {self.seed} and deviant {self.deviant}",
-                remedy="they are at least 2, 0 and 0",
-            )
+    deviant: Annotated[float, at_least(0)] = 70.0
+    sequences: Annotated[int, at_least(2)] = 500
+    seed: Seed = 0

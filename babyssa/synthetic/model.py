@@ -123,24 +123,7 @@ register(InContextConfig)
 def build_transformer(
     size: InContextSize, *, variant: str = "softmax", scoring: dict[str, Any] | None = None, seed: int = 0
 ) -> InContextTransformer:
-    """A new model; under one seed, parameters that variants have in common get the same initial values.
-
-    Parameters
-    ----------
-    size : InContextSize
-        Size of the model.
-    variant : str
-        Attention scoring, such as "ssa-1.5".
-    scoring : dict, optional
-        Parameters of the scoring that differ from the variant's.
-    seed : int
-        Decides the initial weights; the global random state is unchanged.
-
-    Raises
-    ------
-    ConfigError
-        For an unknown variant or parameter, or a scoring that does not fit the model.
-    """
+    """A new model of a size; variant, scoring and seed are those of :func:`babyssa.attention.new_model`."""
     if size.blocks == "feed-forward" and variant != "softmax":
         raise ConfigError(f"a model without attention has no place for '{variant}'", remedy="use softmax")
     config = InContextConfig(

@@ -13,8 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from babyssa.checks import check
 from babyssa.errors import ConfigError, nearest
-from babyssa.synthetic.config import Data, check_data
+from babyssa.synthetic.config import Data
 
 IN_DISTRIBUTION = "in distribution"
 # The sequences of the deviant, and the predictions after its place, with an ordinary number in that place.
@@ -49,7 +50,7 @@ class Shift:
     data: Data = "designed"
 
     def __post_init__(self):
-        check_data(self.data)
+        check("data", self.data, Data)
         if self.input_scale <= 0 or self.coefficient_scale <= 0:
             raise ConfigError(
                 f"scales are {self.input_scale} and {self.coefficient_scale}", remedy="both are above 0"

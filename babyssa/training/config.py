@@ -4,40 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Annotated, ClassVar, Literal
 
-from babyssa.errors import ConfigError
+from babyssa.checks import AboveZero, BelowOne, NonNegative, Positive, Settings, Share, at_least
 
-Schedule = Literal["linear", "constant", "cosine"]
 Precision = Literal["float32", "bfloat16", "auto"]
 
 
-def check_seed(seed: int) -> None:
-    """Raise ConfigError unless every random number generator takes `seed`."""
-    if not 0 <= seed < 2**32:
-        raise ConfigError(f"seed is {seed}", remedy="it is from 0 to 4294967295")
-
-
-def check_domains(group: str, settings: Any, **domains: tuple[bool, str]) -> None:
-    """Raise ConfigError for the first setting out of its domain.
-
-    Parameters
-    ----------
-    group : str
-        What the settings are called, such as "optimisation".
-    settings : dataclass
-        Their values.
-    **domains : tuple of bool and str
-        By setting: whether its value is in its domain, and the domain.
-    """
-    for key, (fits, domain) in domains.items():
-        if not fits:
-            name = f"{group}.{key}".replace("_", "-")
-            raise ConfigError(f"{name} is {getattr(settings, key)}", remedy=f"it is {domain}")
-
-
 @dataclass(frozen=True)
-class Optimisation:
+class Optimisation(Settings):
     """AdamW with a linear warm-up and a schedule after it.
 
     Parameters
@@ -80,46 +55,24 @@ class Optimisation:
         Trackers that get what log.jsonl gets: tensorboard, wandb, or another that `accelerate` knows.
     """
 
-    batch_size: int = 16
-    gradient_accumulation: int = 1
-    epochs: float = 1.0
-    steps: int | None = None
-    learning_rate: float = 1e-4
-    warmup_fraction: float = 0.1
-    warmup_steps: int | None = None
-    schedule: Schedule = "linear"
-    weight_decay: float = 0.0
-    beta1: float = 0.9
-    beta2: float = 0.999
-    max_grad_norm: float = 1.0
-    log_every: int = 100
-    checkpoint_every: int = 0
+    group: ClassVar[str] = "optimisation"
+    batch_size: Positive = 16
+    gradient_accumulation: Positive = 1
+    epochs: AboveZero = 1.0
+    steps: Positive | None = None
+    learning_rate: AboveZero = 1e-4
+    warmup_fraction: Share = 0.1
+    warmup_steps: NonNegative | None = None
+    schedule: Literal["linear", "constant", "cosine"] = "linear"
+    weight_decay: Annotated[float, at_least(0)] = 0.0
+    beta1: BelowOne = 0.9
+    beta2: BelowOne = 0.999
+    max_grad_norm: Annotated[float, at_least(0)] = 1.0
+    log_every: Positive = 100
+    checkpoint_every: NonNegative = 0
     precision: Precision = "float32"
-    resume_every: int | None = None
+    resume_every: Positive | None = None
     report_to: list[str] = field(default_factory=list)
-
-    def __post_init__(self):
-        finite = math.isfinite
-        check_domains(
-            "optimisation",
-            self,
-            batch_size=(self.batch_size >= 1, "at least 1"),
-            gradient_accumulation=(self.gradient_accumulation >= 1, "at least 1"),
-            epochs=(self.epochs > 0, "above 0"),
-            steps=(self.steps is None or self.steps >= 1, "at least 1"),
-            learning_rate=(finite(self.learning_rate) and self.learning_rate > 0, "above 0"),
-            warmup_fraction=(0 <= self.warmup_fraction <= 1, "from 0 to 1"),
-            warmup_steps=(self.warmup_steps is None or self.warmup_steps >= 0, "at least 0"),
-            schedule=(self.schedule in get_args(Schedule), f"one of {', '.join(get_args(Schedule))}"),
-            weight_decay=(finite(self.weight_decay) and self.weight_decay >= 0, "at least 0"),
-            beta1=(0 <= self.beta1 < 1, "at least 0 and below 1"),
-            beta2=(0 <= self.beta2 < 1, "at least 0 and below 1"),
-            max_grad_norm=(finite(self.max_grad_norm) and self.max_grad_norm >= 0, "at least 0"),
-            log_every=(self.log_every >= 1, "at least 1"),
-            checkpoint_every=(self.checkpoint_every >= 0, "at least 0"),
-            precision=(self.precision in get_args(Precision), f"one of {', '.join(get_args(Precision))}"),
-            resume_every=(self.resume_every is None or self.resume_every >= 1, "at least 1"),
-        )
 
     def total_steps(self, batches_per_epoch: int) -> int:
         """Optimiser steps of a run; a step at the end of an epoch may have fewer batches than the others."""
@@ -131,7 +84,7 @@ class Optimisation:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Settings):
     """What is measured during training, and how often.
 
     Parameters
@@ -152,18 +105,10 @@ class Evaluation:
         Only so many pairs of each paradigm.
     """
 
-    held_out: int = 500
-    every: int = 0
+    group: ClassVar[str] = "evaluation"
+    held_out: NonNegative = 500
+    every: NonNegative = 0
     suite: str | None = None
     suite_order: Literal["bad-first", "good-first"] | None = None
     method: str | None = None
-    limit: int | None = None
-
-    def __post_init__(self):
-        check_domains(
-            "evaluation",
-            self,
-            held_out=(self.held_out >= 0, "at least 0"),
-            every=(self.every >= 0, "at least 0"),
-            limit=(self.limit is None or self.limit >= 1, "at least 1"),
-        )
+    limit: Positive | None = None

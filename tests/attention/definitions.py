@@ -78,8 +78,33 @@ def _entmax(_, q, keys, scaling):
     return _threshold(keys @ q * scaling / 2, 2)
 
 
-def _self_adjust(_, q, keys, scaling):
+def _entmax_alpha(p, q, keys, scaling):
+    return _threshold((p["alpha"] - 1) * (keys @ q) * scaling, 1 / (p["alpha"] - 1))
+
+
+def _scalable(p, q, keys, scaling):
+    return _normalised(len(keys) ** (p["s"] * (keys @ q) * scaling))
+
+
+def _sink(p, q, keys, scaling):
+    weights = (keys @ q * scaling).exp()
+    return weights / (math.exp(p["s"]) + weights.sum())
+
+
+def _softpick(p, q, keys, scaling):
+    x = (keys @ q * scaling).exp() - 1
+    return x.clamp(min=0) / (x.abs().sum() + p["eps"])
+
+
+def _sigmoid(p, q, keys, scaling):
+    length = p["length"] or len(keys)
+    return 1 / (1 + (math.log(length) - keys @ q * scaling).exp())
+
+
+def _self_adjust(p, q, keys, scaling):
     x = keys @ q * scaling
+    if p["form"] == "plain":
+        return x * _normalised(x.exp())
     low, high = min(float(x.min()), 0), max(float(x.max()), 0)
     return (x - low) / (high - low) * _normalised(x.exp())
 
@@ -99,6 +124,11 @@ ROWS = {
     "temperature": _temperature,
     "sparsemax": _sparsemax,
     "entmax": _entmax,
+    "entmax-alpha": _entmax_alpha,
+    "ssmax": _scalable,
+    "sink": _sink,
+    "softpick": _softpick,
+    "sigmoid": _sigmoid,
     "sas": _self_adjust,
     "linear": _linear,
     "cosformer": _cosformer,

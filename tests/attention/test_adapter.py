@@ -78,6 +78,8 @@ CAUSAL = ["gpt2", "llama", "nemotron"]
 # One model of each kind of attention: bidirectional, causal, causal with grouped queries and a cache.
 KINDS = ["roberta", "gpt2", "nemotron"]
 ALTERNATIVES = ["temperature", "sparsemax", "entmax", "sas", "mixed", "linear", "cosformer"]
+# They count the keys that a query may attend to.
+ALTERNATIVES += ["ssmax", "sigmoid"]
 CASES = [(kind, variant) for kind in STOCK for variant in ("ssa", "ssa-1.5", "softmax")]
 CASES += [(kind, variant) for kind in KINDS for variant in ALTERNATIVES]
 CAUSAL_CASES = [(kind, variant) for kind, variant in CASES if kind in CAUSAL and variant != "softmax"]

@@ -133,7 +133,7 @@ def test_fixed_numbers_are_not_learned():
     assert not fixed.learned() and not fixed.state_dict() and not fixed.shared
 
 
-@pytest.mark.parametrize("name", ["softmax", "sparsemax", "entmax", "sas", "linear"])
+@pytest.mark.parametrize("name", ["softmax", "sparsemax", "entmax", "linear"])
 def test_scorings_without_parameters_take_none(name):
     with pytest.raises(ConfigError, match="it has no parameters"):
         scoring_config(name, tau=2.0)

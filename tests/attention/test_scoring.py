@@ -1,15 +1,31 @@
 """What every scoring function must satisfy: masks exclude, weights sum to 1, extremes stay finite."""
 
+import math
+
 import pytest
 import torch
 
-from babyssa.attention import MixedConfig, SSAConfig, TemperatureConfig, build_scoring, variants
+from babyssa.attention import (
+    AlphaEntmaxConfig,
+    MixedConfig,
+    SigmoidConfig,
+    SSAConfig,
+    TemperatureConfig,
+    build_scoring,
+    scoring_config,
+    variants,
+)
+from babyssa.attention.sparse import alpha_entmax
+from babyssa.errors import ConfigError
 
 CONFIGS = {
     **variants(),
     "ssa-fixed": SSAConfig(learn_n=False, learn_b=False),
     "ssa-layer": SSAConfig(granularity="layer"),
     "temperature-2": TemperatureConfig(tau=2.0, learn_tau=False),
+    "entmax-1.1": AlphaEntmaxConfig(alpha=1.1, learn_alpha=False),
+    "sigmoid-128": SigmoidConfig(length=128),
+    "mixed-new": MixedConfig([["ssmax", 1], ["sink", 1], ["softpick", 1]]),
     "mixed-entmax-sas": MixedConfig([["entmax", 1], ["sas", 2]]),
     "mixed-linear-cosformer-ssa": MixedConfig([["linear", 1], ["cosformer", 1], ["ssa", 1]]),
 }
@@ -56,7 +72,7 @@ def test_weights_sum_to_one_and_masked_keys_get_exactly_zero(scoring, dtype, sca
     tolerance = {torch.float32: 1e-5, torch.bfloat16: 2e-2, torch.float16: 2e-3}[dtype]
     if scoring.normalised:
         assert torch.allclose(total, torch.ones(()), atol=tolerance)
-    else:
+    elif scoring.name != "sigmoid" and scoring.config != scoring_config("sas-plain"):
         assert (total >= 0).all() and (total <= 1 + tolerance).all()
 
 
@@ -147,6 +163,72 @@ def test_dropout_acts_on_the_weights_in_training_only(scoring):
     kept = dropped != 0
     assert 0.2 < kept[calm > 0].float().mean() < 0.8
     assert torch.allclose(dropped[kept], 2 * calm[kept], rtol=1e-5)
+
+
+def _logits(rows, **options):
+    return torch.tensor(rows, dtype=torch.float64, **options).view(1, 1, len(rows), -1)
+
+
+@pytest.mark.parametrize("alpha", [1.02, 1.3, 1.5, 1.9])
+def test_the_gradients_of_entmax_are_those_of_finite_differences_in_alpha_too(alpha):
+    scores = _logits([[0.3, -0.2, 0.1, -3.0], [1.0, 0.9, -0.5, 0.2]], requires_grad=True)
+    alphas = torch.full((1, 1, 1, 1), alpha, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(alpha_entmax, (scores, alphas))
+
+
+def test_entmax_of_any_alpha_has_sparsemax_and_entmax_as_special_cases():
+    logits = _logits([[0.3, -0.2, 0.1, -3.0], [1.0, 0.9, -0.5, 0.2]])
+    for alpha, name in ((1.5, "entmax"), (2.0, "sparsemax"), (1.01, "softmax")):
+        found = build_scoring(AlphaEntmaxConfig(alpha=alpha, learn_alpha=False), 1).weights(logits)
+        expected = build_scoring(scoring_config(name), 1).weights(logits)
+        assert torch.allclose(found, expected, atol=1e-2 if name == "softmax" else 1e-12)
+
+
+def test_a_learned_alpha_stays_in_its_domain_whatever_the_optimiser_does():
+    scoring = build_scoring(AlphaEntmaxConfig(), HEADS)
+    with torch.no_grad():
+        scoring.raw_alpha.copy_(torch.tensor([-1e3, 0.0, 1e3]))
+    assert scoring.learned()["alpha"].tolist() == pytest.approx([1.01, 1.505, 2.0])
+    assert torch.isfinite(scoring(*tensors(), scaling=0.5)[0]).all()
+
+
+@pytest.mark.parametrize(
+    "values, says",
+    [
+        ({"alpha": 1.0}, "alpha is from 1.01 to 2"),
+        ({"alpha": 2.5}, "alpha is from 1.01 to 2"),
+        ({"alpha": 2.0}, "alpha is between 1.01 and 2 where learn_alpha is true"),
+    ],
+)
+def test_an_alpha_out_of_domain_is_refused(values, says):
+    with pytest.raises(ConfigError, match=says):
+        AlphaEntmaxConfig(**values)
+
+
+def test_scalable_softmax_is_softmax_where_a_query_sees_e_keys_to_the_1_over_s():
+    """And a causal query counts only the keys before it."""
+    logits = _logits([[0.3, -0.2, 1.0, -3.0]] * 4)
+    causal = torch.ones(4, 4, dtype=torch.bool).tril()
+    scoring = build_scoring(scoring_config("ssmax", s=1 / math.log(3), learn_s=False), 1)
+    found = scoring.weights(logits, causal)[0, 0]
+    assert torch.allclose(found[2, :3], logits[0, 0, 2, :3].softmax(-1))
+    assert torch.allclose(found[3], (logits[0, 0, 3] * math.log(4) / math.log(3)).softmax(-1))
+
+
+def test_softpick_is_exact_where_its_exponentials_cancel_or_overflow():
+    softpick = build_scoring(scoring_config("softpick"), 1)
+    assert softpick.weights(_logits([[1e-7, -1e-7], [2e3, 2e3], [-5.0, -1e4]]))[0, 0].tolist() == [
+        pytest.approx([0.5 / 1.05, 0.0], rel=1e-6),  # eps counts: 1e-7 / (2e-7 + 1e-8)
+        [0.5, 0.5],
+        [0.0, 0.0],
+    ]
+
+
+def test_off_by_one_is_softmax_with_one_more_key_of_logit_zero():
+    logits = _logits([[0.3, -0.2, 0.1, -3.0], [-50.0, -60.0, -70.0, -80.0]])
+    found = build_scoring(scoring_config("off-by-one"), 1).weights(logits)
+    with_a_key = torch.cat([logits, torch.zeros(1, 1, 2, 1)], -1).softmax(-1)
+    assert torch.allclose(found, with_a_key[..., :-1], rtol=1e-12, atol=0)
 
 
 def test_resetting_draws_no_random_number(scoring):

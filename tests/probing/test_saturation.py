@@ -7,9 +7,11 @@ import pytest
 import torch
 
 from babyssa.attention import (
+    AlphaEntmaxConfig,
     CosFormerConfig,
     MixedConfig,
     Scoring,
+    SigmoidConfig,
     SSAConfig,
     TemperatureConfig,
     build_scoring,
@@ -25,6 +27,8 @@ CONFIGS = {
     "n = 3": SSAConfig(n=3.0, b=0.05),
     "n = 1": SSAConfig(n=1.0, b=4.0, learn_n=False),
     "cool": TemperatureConfig(tau=0.2),
+    "entmax 1.25": AlphaEntmaxConfig(alpha=1.25),
+    "sigmoid of 128": SigmoidConfig(length=128),
     "hot": TemperatureConfig(tau=5.0),
     "far": CosFormerConfig(max_length=20),
     "sparse heads": MixedConfig([["sparsemax", 1], ["entmax", 2]]),
@@ -59,6 +63,11 @@ def test_theory_and_measurement_agree_within_two_percent(label, condition, measu
         ("linear", Law("power", -1.0), None),
         ("sparsemax", Law("threshold", 1.0), Law("threshold", 7.5)),
         ("entmax", Law("threshold", 2.0), Law("threshold", 15.0)),
+        ("ssmax", Law("exponential", -0.43 * math.log(16)), Law("exponential", -0.43 * math.log(16) * 2 / 15)),
+        ("off-by-one", Law("exponential", -1.0), Law("exponential", -2 / 15)),
+        ("softpick", Law("exponential", -1.0), Law("exponential", -2 / 15)),
+        ("sigmoid", None, Law("limit", 7 / 8)),
+        ("entmax 1.25", Law("threshold", 4.0), Law("threshold", 30.0)),
         ("mixed", Law("power", -1.5), None),
         ("sparse heads", Law("threshold", 2.0), Law("threshold", 15.0)),
         ("fast heads", Law("exponential", -0.5), Law("exponential", -1 / 15)),
@@ -104,7 +113,8 @@ def test_a_curve_is_the_definition_of_its_scoring(name, condition, keys, definit
     found = mass_of_others(scoring, setting, x)
     key = setting.logits(x).view(len(x), 1, keys, 1).expand(-1, 4, -1, -1)
     query = torch.ones(len(x), 4, 1, 1, dtype=torch.float64)
-    expected = definition(scoring, query, key, None, scaling=1.0)[:, :, 0, :-1].sum(-1).mean(1)
+    weights = definition(scoring, query, key, None, scaling=1.0)[:, :, 0]
+    expected = (weights[..., :-1].sum(-1) / weights.sum(-1)).mean(1)
     assert found.tolist() == pytest.approx(expected.tolist(), rel=1e-5, abs=1e-9)
 
 
@@ -191,7 +201,7 @@ def test_the_figure_has_a_line_for_each_distinct_curve():
 
 def test_lines_differ_in_colour_or_in_dashes():
     axes = draw_saturation(saturation()).axes[0]
-    assert len({(line.get_color(), line.get_linestyle()) for line in axes.lines}) == len(axes.lines) == 9
+    assert len({(line.get_color(), line.get_linestyle()) for line in axes.lines}) == len(axes.lines) == 13
 
 
 def test_the_command_prints_and_writes_what_was_measured(run_babyssa, tmp_path):

@@ -162,5 +162,5 @@ def test_what_cannot_be_drawn_is_refused():
     for wrong in ({"input_scale": 0.0}, {"coefficient_scale": -1.0}, {"length": 1}, {"deviant": -70.0}):
         with pytest.raises(ConfigError):
             Shift(**wrong)
-    with pytest.raises(ConfigError, match="data is 'idd'; did you mean 'iid'"):
+    with pytest.raises(ConfigError, match="data is 'idd', expected designed or iid; did you mean 'iid'"):
         Shift(data="idd")

@@ -145,7 +145,7 @@ def test_attention_learns_what_feed_forward_layers_alone_do_not(tmp_path):
         ({"length": 30}, "length 30 takes 30 numbers, more than size.max_numbers 24"),
         ({"length": 13, "task": "linear"}, "takes 25 numbers"),
         ({"length": 13, "answers": True}, "takes 25 numbers"),
-        ({"data": "idd"}, "data is 'idd'; did you mean 'iid'"),
+        ({"data": "idd"}, "data is 'idd', expected designed or iid; did you mean 'iid'"),
         ({"curriculum": Curriculum(start=7)}, "curriculum.start is 7; it is at most length, 6"),
         ({"seed": -1}, "seed is -1"),
         (

@@ -1,0 +1,239 @@
+"""The results page: its numbers are the comparison's, its pairs the results', and it works in a browser."""
+
+import base64
+import gzip
+import json
+import os
+import re
+import shutil
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from babyssa import compare, probe, report
+from babyssa.errors import DataError, OutputExistsError
+from babyssa.pages.report import pack_margins
+from babyssa.probing import MinimalPair, Paradigm, Suite
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+SUITE = Suite(
+    "small & mean",
+    (
+        Paradigm(
+            "agreement-number",
+            "agreement",
+            tuple(
+                MinimalPair(f"the {noun} on the mat is {adjective} .", f"the {noun}s on the mat is {adjective} .")
+                for noun in ("dog", "horse", "cookie")
+                for adjective in ("big", "purple", "smart")
+            ),
+        ),
+        Paradigm("binding", "binding", (MinimalPair("look at this .", "look at those ."), MinimalPair("a", "a"))),
+        Paradigm(HOSTILE, "hostile", (MinimalPair(HOSTILE, f"the {HOSTILE}"),)),
+    ),
+)
+
+
+class Page(HTMLParser):
+    """The elements of a page with an id, and the rows of its tables."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.parts, self.rows, self.tags, self._open, self._table = {}, {}, [], None, None
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.tags.append((tag, attributes))
+        if tag == "script":
+            self._open = attributes.get("id")
+        if tag == "table":
+            self._table = self.rows.setdefault(attributes.get("id"), [])
+        if tag == "tr" and self._table is not None:
+            self._table.append([])
+        if tag in ("td", "th") and self._table:
+            self._table[-1].append("")
+
+    def handle_endtag(self, tag):
+        if tag == "script":
+            self._open = None
+        if tag == "table":
+            self._table = None
+
+    def handle_data(self, data):
+        if self._open:
+            self.parts[self._open] = self.parts.get(self._open, "") + data
+        elif self._table and self._table[-1]:
+            self._table[-1][-1] += data.strip() + " "
+
+    @property
+    def facts(self):
+        return json.loads(self.parts["facts"])
+
+    def unpack(self, name):
+        return gzip.decompress(base64.b64decode(self.parts[name]))
+
+
+@pytest.fixture(scope="module")
+def results(make, tmp_path_factory):
+    """Two variants x two seeds, probed."""
+    folder = tmp_path_factory.mktemp("results")
+    tokenizer = make.tokenizer()
+    for number, (variant, seed) in enumerate((v, s) for v in ("softmax", "ssa") for s in (0, 1)):
+        model = make.masked(tokenizer, seed=number)
+        probe((model, tokenizer), SUITE, variant=variant, seed=seed, out=folder / f"{variant}-{seed}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def path(results, tmp_path_factory):
+    out = tmp_path_factory.mktemp("page") / "report.html"
+    made = report([results], out=out)
+    assert (made.pairs, made.models) == (12, 4)
+    return out
+
+
+def test_the_tables_hold_the_numbers_of_the_comparison(results, path):
+    page, table = Page(path), compare([results]).table
+    for name in ("agreement-number", "binding", "mean over paradigms"):
+        rows = table[(table.name == name) & (table.level != "phenomenon")].set_index("variant")
+        accuracies = next(row for row in page.rows["estimates"] if row[0].strip() == name)
+        for cell, variant in zip(accuracies[3:], ("softmax", "ssa"), strict=True):
+            assert cell.startswith(f"{100 * rows.accuracy[variant]:.1f} ±")
+        difference = next(row for row in page.rows["contrasts"] if row[0].strip() == name)[1]
+        shown = float(re.match(r"[+−]?[\d.]+", difference)[0].replace("−", "-"))
+        assert shown == pytest.approx(100 * rows.difference["ssa"], abs=0.0501)
+
+
+def test_every_pair_is_in_the_page_with_the_margin_of_every_model(results, path):
+    page, found = Page(path), compare([results]).results
+    seen = 0
+    for number, paradigm in enumerate(page.facts["paradigms"]):
+        sentences = page.unpack(f"sentences-{number}").decode().split("\n")
+        margins = np.frombuffer(page.unpack(f"margins-{number}"), "<i2").reshape(len(found), -1) / 100
+        for model, result in enumerate(found):
+            assert page.facts["models"][model] == {"variant": result.variant, "seed": str(result.seed)}
+            for pair, margin in enumerate(margins[model]):
+                key = (paradigm["name"], *sentences[2 * pair : 2 * pair + 2], 0)
+                assert margin == pytest.approx(result.margins[key], abs=0.0101)
+                assert np.sign(margin) == np.sign(result.margins[key])
+                seen += 1
+    assert seen == 12 * 4
+
+
+def test_a_margin_keeps_its_sign_however_small_or_large_it_is():
+    exact = np.array([[0.0, 1e-9, -1e-9, 0.126, -1e6, 1e6]])
+    packed = np.frombuffer(pack_margins(exact), "<i2").tolist()
+    assert packed == [0, 1, -1, 13, -32767, 32767]
+
+
+def test_names_and_sentences_cannot_become_elements_of_the_page(path):
+    assert all("onerror" not in attributes for _, attributes in Page(path).tags)
+    assert HOSTILE in [paradigm["name"] for paradigm in Page(path).facts["paradigms"]]
+
+
+def test_the_page_asks_nothing_of_a_network(path):
+    links = [a.get(key) for _, a in Page(path).tags for key in ("src", "href") if a.get(key)]
+    assert all(link.startswith(("#", "data:")) for link in links)
+
+
+def test_the_same_results_give_the_same_page(results, path, tmp_path):
+    report([results], out=tmp_path / "again.html")
+    again = (tmp_path / "again.html").read_text(encoding="utf-8").replace(str(tmp_path / "again.html"), str(path))
+    assert again == path.read_text(encoding="utf-8")
+
+
+def test_one_model_alone_has_no_differences(results, tmp_path):
+    report([results / "ssa-0"], out=tmp_path / "one.html")
+    page = Page(tmp_path / "one.html")
+    assert "contrasts" not in page.rows
+    assert set(page.facts["charts"]) == {"accuracy"}
+    assert "error_x" not in page.facts["charts"]["accuracy"]["data"][0]
+
+
+def test_a_page_is_not_replaced_unless_asked(results, path, run_babyssa):
+    before = path.read_bytes()
+    with pytest.raises(OutputExistsError):
+        report([results], out=path)
+    assert path.read_bytes() == before
+    with pytest.raises(DataError, match="no such folder"):
+        report([results / "nowhere"], out=path, overwrite=True)
+    assert path.read_bytes() == before
+    status, out, _ = run_babyssa("report", results, "--out", path, "--overwrite")
+    assert status == 0
+    assert "12 pairs as 4 models decided them" in " ".join(out.split())
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, driven by playwright."""
+    driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no chromium on the PATH; set CHROMIUM to one")
+    with driver.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def window(browser, path):
+    """The page, loaded, at the width of a phone; nothing may have gone to the console."""
+    context = browser.new_context(viewport={"width": 380, "height": 800})
+    window = context.new_page()
+    complaints = []
+    window.on("console", lambda message: complaints.append(message.text))
+    window.on("pageerror", lambda error: complaints.append(str(error)))
+    window.goto(path.as_uri())
+    window.wait_for_selector("html[data-ready=true]")
+    yield window
+    assert complaints == []
+    context.close()
+
+
+def test_a_browser_searches_sorts_and_filters_pairs(window):
+    def rows():
+        return window.locator("#browser tbody tr").count()
+
+    window.select_option("#paradigm", label="agreement-number (9)")
+    window.wait_for_function("document.querySelector('#status').textContent === '9 of 9 pairs'")
+    assert rows() == 9
+    window.fill("#pairs input[type=search]", "cookie")
+    assert rows() == 3
+    window.fill("#pairs input[type=search]", "")
+    window.get_by_role("button", name=re.compile("^ssa: ")).last.press("Enter")
+    texts = window.locator("#browser tbody td.number:last-child small").all_inner_texts()
+    margins = [float(text.replace("−", "-")) for text in texts]
+    assert margins == sorted(margins)
+    middle = margins[4]
+    window.fill("#low", str(middle))
+    assert rows() == sum(margin >= middle - 0.005 for margin in margins)
+    window.fill("#low", "")
+    decided = {}
+    for choice in ("right", "wrong", "split"):
+        window.select_option("#decided", choice)
+        decided[choice] = int(window.locator("#status").inner_text().split()[0])
+    assert sum(decided.values()) == 9
+    window.select_option("#decided", "")
+    window.select_option("#paradigm", "all")
+    window.wait_for_function("document.querySelector('#status').textContent === '12 of 12 pairs'")
+
+
+def test_a_browser_shows_what_each_model_decided(window, results):
+    window.select_option("#paradigm", label="binding (2)")
+    window.wait_for_function("document.querySelector('#status').textContent === '2 of 2 pairs'")
+    window.locator("button.open").first.press("Enter")
+    table = window.get_by_role("table", name="What each model decided")
+    shown = [float(text.replace("−", "-")) for text in table.locator("td:last-child").all_inner_texts()]
+    key = ("binding", "look at this .", "look at those .", 0)
+    expected = [result.margins[key] for result in compare([results]).results]
+    assert shown == pytest.approx(expected, abs=0.0101)
+    assert window.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_browser_draws_the_charts(window):
+    for chart in ("accuracy", "differences"):
+        window.locator(f"#chart-{chart}").scroll_into_view_if_needed()
+        window.wait_for_selector(f"#chart-{chart}[data-drawn=true] svg")
