@@ -7,6 +7,7 @@ The two settings are those of theorems 1 and 2 of arXiv 2508.14685. Every scorin
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -23,15 +24,19 @@ class Law:
 
     Parameters
     ----------
-    kind : {"exponential", "power", "threshold", "limit"}
+    kind : {"exponential", "power", "threshold", "limit", "log-limit"}
         The form of the law.
     value : float
         The slope of log(weight) against x (exponential) or against log(x) (power), the x from which on the
-        weight is exactly 0 (threshold), or the weight that remains for every x (limit).
+        weight is exactly 0 (threshold), the weight that remains for every x (limit), or the logarithm of one that
+        is too small for a float (log-limit).
+    scale : float
+        The law holds for x far above it.
     """
 
-    kind: Literal["exponential", "power", "threshold", "limit"]
+    kind: Literal["exponential", "power", "threshold", "limit", "log-limit"]
     value: float
+    scale: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -64,16 +69,24 @@ class Setting:
         return torch.cat([others.expand(len(x), -1), 1 + x], dim=-1)
 
 
-def power_law(setting: Setting, power: float, by_distance: Sequence[float] | None = None) -> Law:
-    """The law of a weight that grows as x_j^power where the logit x_j is above 0, and vanishes elsewhere.
+def power_law(
+    setting: Setting, power: float, by_distance: Sequence[float] | None = None, scale: float = 1.0
+) -> Law:
+    """The law of a weight that grows as x_j^power where the logit x_j >> scale, and vanishes below 0.
 
     After a lead D the others keep D^-power. Magnified, the logits above 0 keep shares by x_j^power; where
     `by_distance` is given, times its element number d for the key d places before the last.
     """
     if setting.condition == "lead":
-        return Law("power", -power)
+        return Law("power", -power, scale)
     last = setting.keys - 1
-    weights = [max(2 * j / last - 1, 0.0) ** power for j in range(setting.keys)]
+    # Logarithms of the weights of the other keys above 0, relative to the last; its distance is 0.
+    logs = [power * math.log(2 * j / last - 1) for j in range(last // 2 + 1, last)]
     if by_distance is not None:
-        weights = [weight * by_distance[last - j] for j, weight in enumerate(weights)]
-    return Law("limit", math.fsum(weights[:-1]) / math.fsum(weights))
+        logs = [log + math.log(by_distance[last - j]) for j, log in enumerate(logs, start=last // 2 + 1)]
+    top = max(logs)
+    log_others = top + math.log(math.fsum(math.exp(log - top) for log in logs))
+    log_share = log_others - math.log1p(math.exp(log_others))
+    if log_share < math.log(sys.float_info.min):
+        return Law("log-limit", log_share, scale)
+    return Law("limit", math.exp(log_share), scale)

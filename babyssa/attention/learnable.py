@@ -6,6 +6,7 @@ has the number itself and ``learn_NUMBER``, and for all of them ``granularity``.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -126,6 +127,15 @@ class Learnable(Scoring):
             value = self.number(key)
             numbers[key] = value[head % len(value)].item() if isinstance(value, Tensor) else float(value)
         return self.name, numbers
+
+    def head_config(self, head: int) -> Any:
+        _, numbers = self.describe_head(head)
+        # In float32 a learned number can round to a little outside its domain.
+        inside = {
+            key: min(max(value, self.bounds[key].value), self.bounds[key].upper) for key, value in numbers.items()
+        }
+        fixed = {f"learn_{key}": False for key in self.bounds}
+        return dataclasses.replace(self.config, granularity="head", **fixed, **inside)
 
 
 def per_head(value: Tensor | float) -> Tensor | float:

@@ -95,8 +95,8 @@ class Mixed(Scoring):
         """The law of the mean over heads: what falls slowest is all that remains of it."""
         laws = [(group.heads / self.heads, group.law(setting)) for group in self.groups]
         if limit := sum(share * law.value for share, law in laws if law.kind == "limit"):
-            return Law("limit", limit)
-        slowest_first = ("power", "exponential", "threshold", "limit")
+            return Law("limit", limit, max(law.scale for _, law in laws))
+        slowest_first = ("power", "exponential", "threshold", "limit", "log-limit")
         return min((law for _, law in laws), key=lambda law: (slowest_first.index(law.kind), -law.value))
 
     def reset_parameters(self) -> None:
@@ -110,12 +110,21 @@ class Mixed(Scoring):
             for key, value in group.learned().items()
         }
 
-    def describe_head(self, head: int) -> tuple[str, dict[str, float]]:
-        for group in self.groups:
+    def place(self, head: int) -> tuple[int, int]:
+        """The number of a head's group, and of the head within it."""
+        for number, group in enumerate(self.groups):
             if head < group.heads:
-                break
+                return number, head
             head -= group.heads
-        return group.describe_head(head)
+        raise IndexError(f"there are only {self.heads} heads")
+
+    def describe_head(self, head: int) -> tuple[str, dict[str, float]]:
+        number, within = self.place(head)
+        return self.groups[number].describe_head(within)
+
+    def head_config(self, head: int) -> Any:
+        number, within = self.place(head)
+        return self.groups[number].head_config(within)
 
     def forward(self, query, key, value, mask=None, *, scaling, dropout=0.0, need_weights=True):
         outputs, weights = [], []

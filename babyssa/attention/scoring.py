@@ -102,6 +102,13 @@ class Scoring(nn.Module):
         """What theory says of the weight left to all keys but one; learnable numbers at their initial values."""
         raise ConfigError(f"scoring '{self.name}' states no law of saturation", remedy="define its method law")
 
+    def log_weights(self, logits: Tensor) -> Tensor | None:
+        """The logarithms of the weights, up to a constant for each query; None where the weights will do.
+
+        :mod:`babyssa.probing.saturation` reads off them what is too small for a float.
+        """
+        return None
+
     def learned(self) -> dict[str, Tensor]:
         """The learnable parameters, if any, in their domain."""
         return {}
@@ -109,6 +116,10 @@ class Scoring(nn.Module):
     def describe_head(self, head: int) -> tuple[str, dict[str, float]]:
         """The name of one head's scoring, and its numbers, fixed or learned, in their domain."""
         return self.name, {}
+
+    def head_config(self, head: int) -> Any:
+        """The config of a scoring that does what one head does now: what is learned is fixed."""
+        return self.config
 
     def reset_parameters(self) -> None:
         """Set the learnable parameters, if any, to their initial values; draws no random number."""

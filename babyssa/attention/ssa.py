@@ -236,7 +236,11 @@ class SSA(Learnable, LogitScoring):
         return self.number("b")
 
     def law(self, setting: Setting) -> Law:
-        return power_law(setting, self.config.n)
+        # Of two logits far above 1/b, the shares of their weights are those of powers up to n/(b x).
+        return power_law(setting, self.config.n, scale=self.config.n / self.config.b)
+
+    def log_weights(self, logits: Tensor) -> Tensor:
+        return self.transform(logits)
 
     def transform(self, logits: Tensor) -> Tensor:
         return ssa_map(logits, per_head(self.n), per_head(self.b))

@@ -243,6 +243,7 @@ def attention_maps(
 def saturation(
     scorings: Iterable[str] | None = None,
     *,
+    scoring: dict[str, list[str]] | None = None,
     keys: int = 16,
     out: Path | None = None,
     overwrite: bool = False,
@@ -250,14 +251,18 @@ def saturation(
     """Measure how scoring functions saturate, and compare with theory.
 
     Two conditions: one logit leads the others by D, and all logits are magnified by a factor c. Shows, for
-    each scoring and condition, what theory says of the weight that is left to the other keys, and the same
-    measured in float64: the slope of its logarithm, the point from which it is exactly 0, or what is left of it
-    in the limit. With --out, writes saturation.csv (the table), curves.csv (the curves) and saturation.png.
+    each scoring and condition, what theory says of the share of the weight that is left to the other keys, and
+    the same measured in float64: the slope of its logarithm, the point from which it is exactly 0, or what is
+    left of it in the limit. With --out, writes saturation.csv (the table), curves.csv (the curves) and
+    saturation.png. Of a model, every head is measured with the numbers that it learned, beside Softmax.
 
     Parameters
     ----------
     scorings : iterable of str, or mapping of str to config, optional
-        names of scoring functions (default: all with a known law); in Python also configs under labels
+        names of scoring functions, or model folders (default: all scorings with a known law); in Python also
+        configs under labels
+    scoring : dict, optional
+        parameters of those scorings that have them, one or several values each (alone: of ssa, beside softmax)
     keys : int
         number of keys, the leading one included; from 4 to 10,000
     out : path-like, optional
@@ -268,13 +273,15 @@ def saturation(
     Returns
     -------
     Saturation
-        What is learnable is measured at its initial value.
+        What is learnable in a named scoring is measured at its initial value.
 
     Raises
     ------
     ConfigError
-        If a name is unknown, there are too few or too many keys, or no weight can be measured because parameters
-        are too extreme.
+        If a name or parameter is unknown, there are too few or too many keys, or no weight can be measured because
+        parameters are too extreme.
+    ModelError
+        If a model cannot be read.
     OutputExistsError
         If `out` holds a result and `overwrite` is false.
 
@@ -282,6 +289,8 @@ def saturation(
     --------
     babyssa saturation
     babyssa saturation --scorings softmax ssa-1.5 ssa-2 sparsemax --out saturation
+    babyssa saturation --scoring.n 1.5 3 10 --scoring.b 0.8 --out saturation
+    babyssa saturation runs/ssa --out saturation
     """
     from babyssa.files import check_overwrite
 
@@ -291,7 +300,7 @@ def saturation(
     from babyssa.console import say
     from babyssa.probing.saturation import saturation, write_saturation
 
-    result = saturation(scorings, keys=keys)
+    result = saturation(scorings, scoring=scoring, keys=keys)
     if out is not None:
         write_saturation(result, Path(out))
         say(f"wrote saturation.csv, curves.csv, saturation.png to {out}")

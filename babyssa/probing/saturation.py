@@ -11,6 +11,8 @@ attention and CosFormer, which form no logits.
 from __future__ import annotations
 
 import csv
+import dataclasses
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,6 +30,7 @@ from babyssa.display import Column, Shown, Table
 from babyssa.errors import ConfigError
 from babyssa.figures import literal, series, styled
 from babyssa.files import atomic_write
+from babyssa.probing.heads import scoring_layers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,10 +65,10 @@ class SaturationCurve:
         What theory says of large x.
     measured : float
         The same quantity measured: a slope by least squares from `fitted_from` to `fitted_to`, the last decade
-        of x in which the weight is above 1e-290; the threshold by bisection; the limit as the weight at
-        `fitted_to`.
+        of x in which the weight is above 1e-290, or of all x where its logarithm is known; the threshold by
+        bisection; the limit, or its logarithm, as the weight at `fitted_to`.
     deviation_percent : float
-        100 (measured / theory - 1).
+        100 (measured / theory - 1); of the limit itself also where its logarithm is measured.
     fitted_from, fitted_to : float
         The range of x that `measured` was taken from.
     holds_from : float or None
@@ -74,6 +77,8 @@ class SaturationCurve:
     x, mass : tuple of float
         The curve: leads or factors, and the weight left to all other keys as a share of all weight, averaged
         over heads.
+    layer : int or None
+        The layer of a model whose heads these are, counted from 1.
     """
 
     scoring: str
@@ -86,6 +91,7 @@ class SaturationCurve:
     holds_from: float | None
     x: tuple[float, ...]
     mass: tuple[float, ...]
+    layer: int | None = None
 
 
 @dataclass(frozen=True)
@@ -100,8 +106,8 @@ class Saturation(Shown):
             Column("scoring"),
             Column("condition", heading="x is"),
             Column("law", heading="of the weight left"),
-            Column("theory", ".4f"),
-            Column("measured", ".4f"),
+            Column("theory", _value),
+            Column("measured", _value),
             Column("deviation_percent", "z.3f", "deviation %"),
             Column("fitted", heading="at x", right=True),
             Column("holds_from", ".3g", "within 2% from x", right=True),
@@ -128,28 +134,113 @@ _QUANTITIES = {
     "power": "slope of log on log x",
     "threshold": "x where it ends",
     "limit": "its limit",
+    "log-limit": "log of its limit",
 }
+
+
+def _value(number: float) -> str:
+    return format(number, ".4f" if abs(number) >= 1e-3 or number == 0 else ".2e")
 
 
 def _range(low: float, high: float) -> str:
     return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
 
 
-def saturation(scorings: Iterable[str] | Mapping[str, Any] | None = None, *, keys: int = 16) -> Saturation:
+@dataclass(frozen=True)
+class _Subject:
+    """What is measured under a label; `layer` where it is heads of one layer of a model."""
+
+    label: str
+    config: Any
+    layer: int | None = None
+
+
+def saturation(
+    scorings: Iterable[str] | Mapping[str, Any] | None = None,
+    *,
+    scoring: Mapping[str, Any] | None = None,
+    keys: int = 16,
+) -> Saturation:
     """Measure the weight left to the other keys; :func:`babyssa.saturation` explains the parameters."""
     if type(keys) is not int or not 4 <= keys <= _MOST_KEYS:
         raise ConfigError(f"keys is {keys!r}", remedy=f"a whole number from 4 to {_MOST_KEYS:,}")
-    if scorings is None:
-        configs = {name: c for name, c in variants().items() if class_of(c).law is not Scoring.law}
-    elif isinstance(scorings, Mapping):
-        configs = scorings
-    else:
-        configs = {name: scoring_config(name) for name in scorings}
     curves = []
-    for label, config in configs.items():
-        scoring = build_scoring(config, _heads(config)).eval()
-        curves += [_measure(label, scoring, Setting(condition, keys)) for condition in CONDITIONS]
+    changes = {key.replace("-", "_"): value for key, value in (scoring or {}).items()}
+    for subject in _subjects(scorings, changes):
+        module = build_scoring(_without_learning(subject.config), _heads(subject.config)).eval()
+        for condition in CONDITIONS:
+            curve = _measure(subject.label, module, Setting(condition, keys))
+            curves.append(dataclasses.replace(curve, layer=subject.layer))
     return Saturation(keys, tuple(curves))
+
+
+def _subjects(scorings: Iterable[str] | Mapping[str, Any] | None, changes: Mapping[str, Any]) -> list[_Subject]:
+    if isinstance(scorings, Mapping):
+        return [_Subject(label, config) for label, config in scorings.items()]
+    if scorings is None and not changes:
+        with_law = (name for name, config in variants().items() if class_of(config).law is not Scoring.law)
+        return [_Subject(name, variants()[name]) for name in with_law]
+    names = ["softmax", "ssa"] if scorings is None else list(scorings)
+    models = [name for name in names if name not in variants() and ("/" in name or Path(name).is_dir())]
+    if models and "softmax" not in names:
+        names.insert(0, "softmax")
+    found, used = [], set()
+    for name in names:
+        if name in models:
+            found += _heads_of_model(name, alone=len(models) == 1)
+            continue
+        config = scoring_config(name)
+        own = {key: value for key, value in changes.items() if hasattr(config, key)}
+        used |= set(own)
+        every = [_values(value) for value in own.values()]
+        for values in itertools.product(*every):
+            given = dict(zip(own, values, strict=True))
+            label = ", ".join([name, *(f"{key} = {value}" for key, value in given.items())])
+            found.append(_Subject(label, scoring_config(name, **given)))
+    for key in changes.keys() - used:
+        scoring_config(next(name for name in reversed(names) if name not in models), **{key: changes[key]})
+    return found
+
+
+def _heads_of_model(name: str, alone: bool) -> list[_Subject]:
+    """The distinct scorings that the heads of a model have learned."""
+    places: dict[tuple[int, Any], list[int]] = {}
+    layers = scoring_layers(name)
+    for layer, module in enumerate(layers, start=1):
+        for head in range(module.heads):
+            places.setdefault((layer, module.head_config(head)), []).append(head + 1)
+    same_everywhere = len({config for _, config in places}) == 1
+    found = []
+    for (layer, config), heads in places.items():
+        if same_everywhere:
+            where, layer = "all heads", None
+        elif len(heads) == layers[layer - 1].heads:
+            where = f"layer {layer}"
+        else:
+            where = f"layer {layer} head {', '.join(map(str, heads))}"
+        numbers = [f"{key} {value:.3f}" for key, value in vars(config).items() if type(value) is float]
+        place = where if alone else f"{name} {where}"
+        label = f"{place}: {', '.join(numbers) or class_of(config).name}"
+        found.append(_Subject(label, config, layer))
+        if same_everywhere:
+            break
+    return found
+
+
+def _values(given: Any) -> list[Any]:
+    """One or several values of a parameter; those of the command line as YAML reads them."""
+    import yaml
+
+    several = given if isinstance(given, (list, tuple)) else [given]
+    return [yaml.safe_load(value) if isinstance(value, str) else value for value in several]
+
+
+def _without_learning(config: Any) -> Any:
+    """The config with every number fixed: learned ones are float32."""
+    flags = [
+        field.name for field in dataclasses.fields(class_of(config).Config) if field.name.startswith("learn_")
+    ]
+    return dataclasses.replace(config, **dict.fromkeys(flags, False))
 
 
 def _heads(config: Any) -> int:
@@ -183,59 +274,71 @@ def write_saturation(result: Saturation, out: Path) -> None:
 def draw_saturation(result: Saturation) -> Figure:
     """Draw the weight left to the other keys against the lead (both axes logarithmic) and against magnification.
 
-    Scorings whose curves are the same in both panels share a line and a place in the legend.
+    Scorings whose curves are the same in both panels share a line and a place in the legend; the heads of a model
+    share a colour by layer.
 
     Returns
     -------
     matplotlib.figure.Figure
         Not registered with pyplot; ``figure.savefig(path)`` writes it.
     """
+    from matplotlib import colormaps
     from matplotlib.figure import Figure
 
     lines = _lines(result)
-    figure = Figure(figsize=(10, 4.6 + 0.25 * math.ceil(len(lines) / 5)))
+    layers = sorted({curve.layer for curve in result.curves if curve.layer is not None})
+    labels = [name for names, _, layer in lines for name in names if layer is None]
+    figure = Figure(figsize=(10, 4.6 + 0.25 * math.ceil((len(labels) + len(layers)) / 5)))
     for axes, condition in zip(figure.subplots(1, len(_AXES)), _AXES, strict=True):
-        for number, (names, curves) in enumerate(lines):
+        number, drawn = 0, set()
+        for names, curves, layer in lines:
             curve = curves[condition]
             style = {**series(number), "marker": "", "linewidth": 1.8}
-            axes.plot(curve.x, curve.mass, label=literal(", ".join(names)), **style)
+            label = literal(", ".join(names))
+            if layer is None:
+                number += 1
+            else:
+                # The heads of a model: a colour for each layer, from dark to light.
+                share = layers.index(layer) / max(len(layers) - 1, 1)
+                style = {"color": colormaps["viridis"](0.9 * share), "linewidth": 1.0, "alpha": 0.8}
+                label = "" if layer in drawn else f"heads of layer {layer}"
+                drawn.add(layer)
+            axes.plot(curve.x, curve.mass, label=label, zorder=3 if layer is None else 2, **style)
         axes.set_xscale("log")
         if condition == "lead":
             # A weight of exactly 0 is drawn below the panel, so that its line leaves it straight.
             axes.set_yscale("log", nonpositive="clip")
             axes.set_ylim(_LEAST_SHOWN, 1.5)
-            axes.set_xlim(0.1, curve.x[-1])
+            axes.set_xlim(0.1, 10**_HIGHEST)
         else:
             axes.set_ylim(0, 1)
             axes.set_xlim(0.1, 1e4)
         axes.set_xlabel(_AXES[condition])
         axes.grid(True)
-        axes.set_ylabel(f"weight left to the other {result.keys - 1} keys")
-    figure.legend(
-        *figure.axes[0].get_legend_handles_labels(),
-        loc="outside upper center",
-        ncols=min(5, len(lines)),
-        handlelength=3,
-    )
+        axes.set_ylabel(f"share of the weight left to the other {result.keys - 1} keys")
+    handles, texts = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, texts, loc="outside upper center", ncols=min(5, len(texts)), handlelength=3)
     return figure
 
 
-def _lines(result: Saturation) -> list[tuple[list[str], dict[str, SaturationCurve]]]:
-    """The distinct lines: the names of the scorings that share one, and its curve in each condition."""
+def _lines(result: Saturation) -> list[tuple[list[str], dict[str, SaturationCurve], int | None]]:
+    """The distinct lines: the names of the scorings that share one, its curve in each condition, and its layer."""
     by_scoring: dict[str, dict[str, SaturationCurve]] = {}
     for curve in result.curves:
         by_scoring.setdefault(curve.scoring, {})[curve.condition] = curve
-    lines: list[tuple[list[str], dict[str, SaturationCurve]]] = []
+    lines: list[tuple[list[str], dict[str, SaturationCurve], int | None]] = []
     for scoring, curves in by_scoring.items():
-        for names, drawn in lines:
-            if all(
-                np.allclose(curve.mass, drawn[condition].mass, rtol=1e-3, atol=_LEAST_SHOWN / 10)
+        layer = next(iter(curves.values())).layer
+        for names, drawn, of_layer in lines:
+            if layer == of_layer and all(
+                len(curve.mass) == len(drawn[condition].mass)
+                and np.allclose(curve.mass, drawn[condition].mass, rtol=1e-3, atol=_LEAST_SHOWN / 10)
                 for condition, curve in curves.items()
             ):
                 names.append(scoring)
                 break
         else:
-            lines.append(([scoring], curves))
+            lines.append(([scoring], curves, layer))
     return lines
 
 
@@ -252,13 +355,30 @@ def mass_of_others(scoring: Scoring, setting: Setting, x: Tensor) -> Tensor:
     return (others / total).mean(dim=1).view(points)
 
 
+@torch.no_grad()
+def _log_mass_of_others(scoring: Scoring, setting: Setting, x: Tensor) -> Tensor | None:
+    """The logarithm of :func:`mass_of_others`, however small that is; None if the scoring gives no logarithms."""
+    logits = setting.logits(x).view(len(x), 1, 1, setting.keys).expand(-1, scoring.heads, -1, -1)
+    logs = scoring.log_weights(logits)
+    if logs is None:
+        return None
+    by_head = logs[..., :-1].logsumexp(dim=-1) - logs.logsumexp(dim=-1)
+    return (by_head.logsumexp(dim=1) - math.log(scoring.heads)).view(len(x))
+
+
 def _measure(label: str, scoring: Scoring, setting: Setting) -> SaturationCurve:
-    points = (_HIGHEST - _LOWEST) * _POINTS_PER_DECADE + 1
-    x = torch.logspace(_LOWEST, _HIGHEST, points, dtype=torch.float64)
-    mass = mass_of_others(scoring, setting, x)
     law = scoring.law(setting)
+    highest = _HIGHEST + max(0, round(math.log10(law.scale)))
+    points = (highest - _LOWEST) * _POINTS_PER_DECADE + 1
+    x = torch.logspace(_LOWEST, highest, points, dtype=torch.float64)
+    logs = _log_mass_of_others(scoring, setting, x)
+    if logs is None:
+        mass = mass_of_others(scoring, setting, x)
+        logs = mass.where(mass > _LEAST_MASS, 0).log()
+    else:
+        mass = logs.exp()
     holds_from = None
-    measurable = (mass > _LEAST_MASS).nonzero()
+    measurable = logs.isfinite().nonzero()
     if not len(measurable):
         what = f"scoring '{label}' leaves the others less than {_LEAST_MASS} whatever the {setting.condition}"
         raise ConfigError(what, remedy="choose less extreme parameters")
@@ -267,20 +387,20 @@ def _measure(label: str, scoring: Scoring, setting: Setting) -> SaturationCurve:
     if law.kind == "threshold":
         measured = _bisect(scoring, setting, float(x[end]), float(x[min(end + 1, points - 1)]))
         fitted = (measured, measured)
-    elif law.kind == "limit":
-        measured = float(mass[-1])
+    elif law.kind in ("limit", "log-limit"):
+        found, expected = (mass, law.value) if law.kind == "limit" else ((logs - law.value).exp(), 1.0)
+        measured = float(mass[-1] if law.kind == "limit" else logs[-1])
         fitted = (float(x[-1]), float(x[-1]))
-        holds_from = _first_of_last_run(mass, law.value, x)
+        holds_from = _first_of_last_run(found, expected, x)
     else:
         along = x if law.kind == "exponential" else x.log()
-        logs, at = mass[: end + 1].log(), along[: end + 1]
+        logs, at = logs[: end + 1], along[: end + 1]
         measured = _slope(at[start:], logs[start:])
         fitted = (float(x[start]), float(x[end]))
         holds_from = _first_of_last_run(logs.diff() / at.diff(), law.value, x)
-    # A limit may be too small for a float: 0.
-    relative = measured / law.value if law.value else math.inf
-    deviation = 0.0 if measured == law.value else 100 * (relative - 1)
+    relative = math.exp(measured - law.value) if law.kind == "log-limit" else measured / law.value
     curve = (tuple(x.tolist()), tuple(mass.tolist()))
+    deviation = 100 * (relative - 1)
     return SaturationCurve(label, setting.condition, law, measured, deviation, *fitted, holds_from, *curve)
 
 

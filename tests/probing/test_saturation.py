@@ -1,5 +1,6 @@
 """Saturation measured through the modules agrees with the formulas for large leads and factors."""
 
+import copy
 import csv
 import math
 
@@ -16,6 +17,8 @@ from babyssa.attention import (
     TemperatureConfig,
     build_scoring,
     scoring_classes,
+    scoring_config,
+    set_scoring,
     variants,
 )
 from babyssa.attention.laws import Law, Setting
@@ -159,7 +162,7 @@ def test_scaling_the_query_does_not_saturate_cosformer():
         (None, 3, "keys is 3; a whole number from 4 to 10,000"),
         (None, 10_001, "keys is 10001"),
         (None, 4.5, "keys is 4.5"),
-        ({"steep": SSAConfig(n=1e7)}, 16, "scoring 'steep' leaves the others less than"),
+        ({"steep": scoring_config("ssmax", s=1e9)}, 16, "scoring 'steep' leaves the others less than"),
         ({"x": 3}, 16, "3 is not the config of a scoring"),
     ],
 )
@@ -168,20 +171,38 @@ def test_what_cannot_be_measured_is_refused(scorings, keys, says):
         saturation(scorings, keys=keys)
 
 
-@pytest.mark.parametrize("m", [100, 260, 1000, 5500, 1e6])
-def test_ssa_on_its_way_to_softmax_can_be_measured(m):
-    """With b = 1/m and n = m, ever less is left under magnification; from m = 5,000 on, no float can hold it."""
+@pytest.mark.parametrize("m", [100, 259, 260, 1000, 5500, 1e6])
+def test_ssa_on_its_way_to_softmax_has_its_law_to_the_last_digits(m):
+    """With b = 1/m and n = m, ever less is left; from m = 5,000 on, no float can hold the limit."""
     lead, magnification = saturation({"limit": SSAConfig(n=m, b=1 / m)}).curves
-    assert lead.law == Law("power", -m) and lead.measured < 0
-    expected = math.exp(m * math.log(13 / 15))
-    assert magnification.law.value == pytest.approx(expected, rel=1e-6)
-    if m <= 260:
-        assert abs(magnification.deviation_percent) < 2
-    if m == 1e6:
-        assert magnification.law.value == magnification.measured == magnification.deviation_percent == 0
-        # As Softmax, at all leads that leave a float.
-        softmax = saturation(["softmax"]).curves[0].mass
-        assert lead.mass[:200] == pytest.approx(softmax[:200], rel=1e-3)
+    assert (lead.law.kind, lead.law.value) == ("power", -m)
+    for curve in (lead, magnification):
+        assert abs(curve.deviation_percent) < 1e-4 and curve.holds_from < curve.fitted_to
+    log_limit = m * math.log(13 / 15)
+    if m < 5000:
+        assert magnification.law.kind == "limit"
+        shares = math.exp(log_limit) + (11 / 15) ** m + (9 / 15) ** m
+        assert magnification.measured == pytest.approx(shares / (1 + shares), rel=1e-4)
+    else:
+        assert magnification.law.kind == "log-limit" and magnification.mass[-1] == 0
+        assert magnification.law.value == pytest.approx(log_limit, rel=1e-12)
+        assert magnification.measured == pytest.approx(log_limit, rel=1e-9)
+
+
+@pytest.mark.parametrize("m", [260, 1e4, 1e6])
+def test_ssa_on_its_way_to_softmax_has_its_weights(m):
+    """t(x) = x - x^2 / (2 m) + ...: the weights differ by at most that, relatively, in float64 and float32."""
+    config = SSAConfig(n=m, b=1 / m, learn_n=False, learn_b=False)
+    ssa, softmax = (build_scoring(config, 1) for config in (config, variants()["softmax"]))
+    x = torch.linspace(-5, 5, 12, dtype=torch.float64).view(1, 1, 1, 12)
+    for dtype, precision in ((torch.float64, 1e-9), (torch.float32, 1e-5)):
+        found, expected = ssa.weights(x.to(dtype)), softmax.weights(x.to(dtype))
+        assert ((found / expected).log().abs() < 25 / m + precision).all()
+    curves = saturation({"ssa": ssa.config, "softmax": softmax.config}).curves
+    for one, other in zip(curves[:2], curves[2:], strict=True):
+        # The curves have the same x as far as Softmax's goes.
+        pairs = [(a, b) for x, a, b in zip(one.x, one.mass, other.mass, strict=False) if x <= 20]
+        assert len(pairs) > 100 and all(abs(math.log(a / b)) < 250 / m for a, b in pairs)
 
 
 def test_more_keys_than_cosformer_measures_are_refused():
@@ -221,6 +242,45 @@ def test_the_command_prints_and_writes_what_was_measured(run_babyssa, tmp_path):
     status, stdout, stderr = run_babyssa("saturation", "--out", out)
     assert status == 1 and not stdout and "already exists" in stderr
     assert run_babyssa("saturation", "--scorings", "softmax", "--out", out, "--overwrite")[0] == 0
+
+
+def test_parameters_have_curves_of_their_own(run_babyssa):
+    curves = saturation(["softmax", "ssa-2"], scoring={"n": [1.5, 3.0], "b": 0.1}).curves[::2]
+    assert [curve.scoring for curve in curves] == ["softmax", "ssa-2, n = 1.5, b = 0.1", "ssa-2, n = 3.0, b = 0.1"]
+    assert [curve.law.value for curve in curves] == [-1.0, -1.5, -3.0]
+    assert [c.scoring for c in saturation(scoring={"n": 4.0}).curves[::2]] == ["softmax", "ssa, n = 4.0"]
+    status, stdout, _ = run_babyssa("saturation", "ssa", "--scoring.n", 1.5, 3, "--scoring.learn-n", "false")
+    assert status == 0 and "ssa, n = 3, learn_n = False" in stdout
+    for words, says in (
+        (["--scoring.m", 2], "no parameter 'm'"),
+        (["softmax", "--scoring.n", 2], "no parameters"),
+    ):
+        status, stdout, stderr = run_babyssa("saturation", *words)
+        assert status == 2 and not stdout and says in stderr
+
+
+def test_the_heads_of_a_model_are_measured_with_what_they_learned(masked, make, tmp_path, run_babyssa):
+    model = set_scoring(copy.deepcopy(masked[0]), scoring_config("ssa"))
+    first = model.roberta.encoder.layer[0].attention.self.scoring
+    with torch.no_grad():
+        first.raw_n.add_(torch.tensor([0.5, 2.0]))
+    folder = make.save(model, masked[1], tmp_path / "model")
+    status, stdout, _ = run_babyssa("saturation", folder, "--out", tmp_path / "out")
+    curves = saturation([str(folder)]).curves[::2]
+    n = [1.0, *first.n.tolist(), 1.5]
+    assert [-curve.law.value for curve in curves] == pytest.approx(n)
+    assert [-curve.measured for curve in curves] == pytest.approx(n, rel=1e-3)
+    names = ["softmax", f"layer 1 head 1: n {n[1]:.3f}, b 0.800", f"layer 1 head 2: n {n[2]:.3f}, b 0.800"]
+    assert [curve.scoring for curve in curves] == [*names, "layer 2: n 1.500, b 0.800"]
+    assert status == 0 and all(name in stdout for name in names)
+    drawn = draw_saturation(saturation([str(folder)])).legends[0].get_texts()
+    assert [text.get_text() for text in drawn] == ["softmax", "heads of layer 1", "heads of layer 2"]
+
+
+def test_a_stock_model_is_softmax_in_all_heads(masked_folder):
+    found = saturation([str(masked_folder), "softmax"]).curves
+    assert [curve.scoring for curve in found[::2]] == ["all heads: softmax", "softmax"]
+    assert found[0].mass == found[2].mass
 
 
 def test_the_command_refuses_what_it_does_not_know(run_babyssa, tmp_path):

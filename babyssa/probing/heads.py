@@ -1,0 +1,273 @@
+"""What every attention head of a model has learned for its scoring: n and b, or another scoring's numbers.
+
+Read from the files of a checkpoint, so that it works for any model of this package, whatever it reads.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor, nn
+
+from babyssa.attention import Mixed, Scoring, SoftmaxConfig, build_scoring, scorings
+from babyssa.attention.adapter import attention_layers, scoring_of
+from babyssa.attention.registry import scoring_from_dict
+from babyssa.display import Column, Shown, Table
+from babyssa.errors import ModelError
+from babyssa.figures import COLOURS, LINES, styled
+from babyssa.files import check_checksums
+from babyssa.models.loading import as_loaded
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_LOG, _CHECKPOINTS = "log.jsonl", "checkpoints"
+# What the configs of transformers models call their layers and heads.
+_LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
+_HEADS = ("num_attention_heads", "n_head", "num_heads", "n_heads")
+
+
+@dataclass(frozen=True)
+class HeadNumbers:
+    """The numbers of one head's scoring after one step of training.
+
+    Attributes
+    ----------
+    step : int or None
+        None: those of the model itself.
+    layer, head : int
+        Counted from 1.
+    scoring : str
+        Name of its scoring function.
+    numbers : dict of str to float
+        Learned or fixed, in their domain.
+    """
+
+    step: int | None
+    layer: int
+    head: int
+    scoring: str
+    numbers: dict[str, float]
+
+
+@dataclass(frozen=True)
+class LearnedNumbers(Shown):
+    """The numbers of every head of a model, and what they were along its training.
+
+    Attributes
+    ----------
+    model : str
+        Folder or hub id.
+    heads : tuple of HeadNumbers
+        Those of the model, layer by layer.
+    history : tuple of HeadNumbers
+        The learned ones after each step that the log or a checkpoint of the run tells of.
+    """
+
+    model: str
+    heads: tuple[HeadNumbers, ...]
+    history: tuple[HeadNumbers, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all numbers, n before b."""
+        return sorted({name for head in self.heads for name in head.numbers}, reverse=True)
+
+    def tables(self) -> Iterator[Table]:
+        columns = (Column("layer"), Column("head"), Column("scoring"))
+        numbers = tuple(Column(name, ".4f", right=True) for name in self.names)
+        rows = [
+            (head.layer, head.head, head.scoring, *(head.numbers.get(name) for name in self.names))
+            for head in self.heads
+        ]
+        layers = len({head.layer for head in self.heads})
+        title = f"{self.model}: {layers} layers, {len(self.heads)} heads"
+        steps = sorted({head.step for head in self.history})
+        notes = [] if numbers else ["This scoring has no numbers."]
+        if steps:
+            notes.append(f"Over training: {len(steps)} steps from {steps[0]} to {steps[-1]}; --out draws them.")
+        yield Table((*columns, *numbers), rows, title, notes, keys=2)
+
+    def summary(self) -> dict[str, Any]:
+        """All as plain values."""
+        rows = [vars(head) for head in (*self.heads, *self.history)]
+        return {"model": self.model, "heads": rows[: len(self.heads)], "history": rows[len(self.heads) :]}
+
+
+def scoring_layers(model: Any) -> list[Scoring]:
+    """The scoring of each attention layer, in order; a stock model's is Softmax.
+
+    Parameters
+    ----------
+    model : str, path-like, LoadedModel, (model, tokenizer) or nn.Module
+        A folder in save_pretrained format, of any model; a hub id or a model in memory.
+
+    Raises
+    ------
+    ModelError
+        If the folder holds no model, or its config does not tell how many layers and heads there are.
+    """
+    if not isinstance(model, (str, Path)) or not Path(model).is_dir():
+        return _of_module(model if isinstance(model, nn.Module) else as_loaded(model).model)
+    folder = Path(model)
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"holds no model: {error}", path=folder, remedy="pass a run or model folder") from None
+    check_checksums(folder)
+    layers, heads = (next((config[k] for k in names if k in config), None) for names in (_LAYERS, _HEADS))
+    if layers is None or heads is None:
+        raise ModelError("its config.json does not tell how many layers and heads it has", path=folder)
+    if config.get("blocks") == "feed-forward":
+        return []
+    stated = config.get("attention_scoring")
+    scoring = SoftmaxConfig() if stated is None else scoring_from_dict(stated)
+    states = list(_states(folder))
+    built = [build_scoring(scoring, heads) for _ in range(layers)]
+    if not built or not list(built[0].parameters()):
+        return built
+    if len(states) != (1 if built[0].shared else layers):
+        what = f"holds the numbers of {len(states)} scorings, and has {layers} layers"
+        raise ModelError(what, path=folder, remedy="save it again")
+    for number, module in enumerate(built):
+        module.load_state_dict(states[0 if module.shared else number])
+    return built
+
+
+def _of_module(model: nn.Module) -> list[Scoring]:
+    layers = attention_layers(model)
+    if scorings(model):
+        return [scoring_of(layer) for layer in layers]
+    heads = next((getattr(model.config, name) for name in _HEADS if hasattr(model.config, name)), 1)
+    return [build_scoring(SoftmaxConfig(), heads) for _ in layers]
+
+
+def _states(folder: Path) -> Iterator[dict[str, Tensor]]:
+    """The parameters of each scoring module in a folder's weights, layer by layer."""
+    from safetensors import safe_open
+
+    found: dict[str, dict[str, Tensor]] = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, framework="pt") as file:
+            for name in file.keys():  # noqa: SIM118
+                where, inside, parameter = name.partition(".scoring.")
+                if inside:
+                    found.setdefault(where, {})[parameter] = file.get_tensor(name)
+    return (found[where] for where in sorted(found, key=_in_order))
+
+
+def _in_order(name: str) -> list[tuple[int, str]]:
+    """A key that sorts ``h.2`` before ``h.10``."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def learned_numbers(model: Any) -> LearnedNumbers:
+    """The numbers of every head of a model; of a run folder, also along its training.
+
+    Parameters
+    ----------
+    model : str, path-like or nn.Module
+        As :func:`scoring_layers`.
+
+    Raises
+    ------
+    ModelError
+        As :func:`scoring_layers`, or if the model has no attention.
+    """
+    layers = scoring_layers(model)
+    in_files = isinstance(model, (str, Path))
+    name = str(model) if in_files else type(model).__name__
+    if not layers:
+        raise ModelError("has no attention, so no head to show", path=name)
+    history = _history(Path(model), layers) if in_files else ()
+    return LearnedNumbers(name, tuple(_now(layers)), tuple(history))
+
+
+def _now(layers: list[Scoring], step: int | None = None) -> Iterator[HeadNumbers]:
+    for layer, module in enumerate(layers, start=1):
+        for head in range(module.heads):
+            yield HeadNumbers(step, layer, head + 1, *module.describe_head(head))
+
+
+def _history(folder: Path, layers: list[Scoring]) -> Iterator[HeadNumbers]:
+    """What log.jsonl says of the learned numbers, and for steps that it leaves out, the checkpoints."""
+    if not any(module.learned() for module in layers):
+        return
+    steps: dict[int, list[HeadNumbers]] = {}
+    for path in folder.glob(f"{_CHECKPOINTS}/step-*"):
+        step = int(path.name.removeprefix("step-"))
+        steps[step] = [_only_learned(numbers, layers) for numbers in _now(scoring_layers(path), step)]
+    log = folder / _LOG
+    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    for line in lines:
+        record = json.loads(line)
+        if "scoring" in record:
+            steps[record["step"]] = list(_logged(record["step"], record["scoring"], layers))
+    for step in sorted(steps):
+        yield from steps[step]
+
+
+def _logged(step: int, record: dict[str, dict[str, list[float]]], layers: list[Scoring]) -> Iterator[HeadNumbers]:
+    values = [record[name] for name in sorted(record, key=_in_order)]
+    for layer, module in enumerate(layers, start=1):
+        found = values[0 if module.shared else layer - 1]
+        for head in range(module.heads):
+            group, within = module.place(head) if isinstance(module, Mixed) else (None, head)
+            prefix = "" if group is None else f"{group}."
+            numbers = {
+                key.removeprefix(prefix): value[within % len(value)]
+                for key, value in found.items()
+                if key.startswith(prefix)
+            }
+            yield HeadNumbers(step, layer, head + 1, module.describe_head(head)[0], numbers)
+
+
+def _only_learned(head: HeadNumbers, layers: list[Scoring]) -> HeadNumbers:
+    module, at = layers[head.layer - 1], head.head - 1
+    if isinstance(module, Mixed):
+        group, at = module.place(at)
+        module = module.groups[group]
+    numbers = {name: value for name, value in head.numbers.items() if name in module.learned()}
+    return HeadNumbers(head.step, head.layer, head.head, head.scoring, numbers)
+
+
+@styled
+def draw_history(found: LearnedNumbers) -> Figure:
+    """Draw each learned number of every head over training: a row of panels per number, a column per layer.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Not registered with pyplot; ``figure.savefig(path)`` writes it.
+    """
+    from matplotlib.figure import Figure
+
+    names = [name for name in found.names if any(name in head.numbers for head in found.history)]
+    layers = sorted({head.layer for head in found.history})
+    figure = Figure(figsize=(1.2 + 1.5 * len(layers), 0.9 + 1.8 * len(names)))
+    panels = figure.subplots(len(names), len(layers), squeeze=False, sharex=True, sharey="row")
+    lines: dict[tuple[str, int, int], list[tuple[int, float]]] = {}
+    for at in found.history:
+        for name, value in at.numbers.items():
+            lines.setdefault((name, at.layer, at.head), []).append((at.step, value))
+    for (name, layer, head), points in lines.items():
+        axes = panels[names.index(name)][layers.index(layer)]
+        dashes = LINES[(head - 1) // len(COLOURS) % len(LINES)]
+        style = {"color": COLOURS[(head - 1) % len(COLOURS)], "linestyle": dashes}
+        marker = "o" if len(points) == 1 else ""
+        axes.plot(*zip(*points, strict=True), marker=marker, linewidth=1.2, label=f"head {head}", **style)
+    for name, row in zip(names, panels, strict=True):
+        row[0].set_ylabel(name)
+        for axes in row:
+            axes.grid(True)
+    for layer, axes in zip(layers, panels[0], strict=True):
+        axes.set_title(f"layer {layer}", fontsize=9)
+    figure.supxlabel("step", fontsize=9)
+    longest = max((axes.get_legend_handles_labels() for axes in panels.flat), key=lambda pair: len(pair[0]))
+    figure.legend(*longest, loc="outside upper center", ncols=min(8, len(longest[0])), fontsize=8)
+    return figure
