@@ -1,21 +1,25 @@
-"""Compares variants over seeds from probe results: accuracies, differences to a baseline, and what they prove.
+"""Compares variants over seeds: what was measured, differences to a baseline, and what they prove.
 
-The order is that of the package: :mod:`results` reads and checks, :mod:`estimates` brings all results to the same
-pairs and estimates every paradigm, phenomenon and the mean (:mod:`statistics` has the methods), :mod:`report` says
-what was found, and :mod:`figures` draws it.
+The order is that of the package: :mod:`results` reads probe results and checks them, :mod:`cells` the small files
+of experiments; :mod:`estimates` brings all results to the same pairs and estimates every paradigm, phenomenon and
+the mean (:mod:`statistics` has the methods), :mod:`scalars` does so for single numbers such as a perplexity;
+:mod:`report` says what was found, and :mod:`figures` draws it.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from babyssa.comparison.cells import StoredCell, check_one_variant_each, find_cells
 from babyssa.comparison.estimates import estimate, line_up, match_seeds, show_seed
-from babyssa.comparison.report import Comparison
+from babyssa.comparison.report import Comparison, Comparisons
 from babyssa.comparison.results import StoredResult, check_comparable, find_results, read_result
-from babyssa.errors import ConfigError, nearest
+from babyssa.comparison.scalars import ScalarComparison, compare_scalars
+from babyssa.errors import ConfigError, DataError, nearest
 from babyssa.figures import save_figure
 from babyssa.files import atomic_write, check_overwrite
 
@@ -31,18 +35,19 @@ def compare(
     folders: Iterable[str | Path],
     out: str | Path | None = None,
     *,
-    baseline: str = "softmax",
+    baseline: str | None = None,
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
     allow_mixed: bool = False,
     overwrite: bool = False,
     notes: Sequence[str] = (),
-) -> Comparison:
+) -> Comparison | Comparisons:
     """Compare variants over seeds; :func:`babyssa.compare` explains the parameters.
 
     `notes` are added to the comparison's own.
     """
+    folders = [folders] if isinstance(folders, str | Path) else list(folders)
     if not 0.5 <= level < 1:
         raise ConfigError(f"level is {level}, not a coverage", remedy="choose one in [0.5, 1), such as 0.95")
     if resamples < 100:
@@ -51,8 +56,59 @@ def compare(
         raise ConfigError(f"seed is {seed}", remedy="choose 0 or more")
     if out is not None:
         check_overwrite(Path(out), FILES, overwrite)
-    results = [read_result(folder) for folder in find_results(folders)]
-    variants = _order_variants(results, baseline)
+    how = {"level": level, "resamples": resamples, "seed": seed}
+    cells = find_cells(folders)
+    if cells:
+        found = compare_cells(cells, baseline, notes, **how)
+    else:
+        results = [read_result(folder) for folder in find_results(folders)]
+        found = compare_results(results, baseline or "softmax", allow_mixed, notes, **how)
+    if out is not None:
+        _write(found, Path(out))
+    return found
+
+
+def compare_cells(
+    cells: Sequence[StoredCell], baseline: str | None, notes: Sequence[str] = (), **how: Any
+) -> Comparisons:
+    """Compare the cells of one or more experiments, each measure of each condition by itself."""
+    check_one_variant_each(cells)
+    groups: dict[tuple[str, str], list[StoredCell]] = defaultdict(list)
+    for cell in cells:
+        groups[cell.values["experiment"], cell.values["condition"]].append(cell)
+    parts: dict[str, Comparison | ScalarComparison] = {}
+    for (experiment, condition), own in groups.items():
+        chosen = baseline or own[0].values["baseline"]
+        known = {cell.values["variant"] for cell in own}
+        if baseline is None and chosen not in known:
+            notes, chosen = (*notes, f"{experiment} has no result of the baseline {chosen} yet"), min(known)
+        for measure in dict.fromkeys(name for cell in own for name in cell.measures):
+            having = [cell for cell in own if measure in cell.measures]
+            _check_same_measure(having, measure)
+            title = ": ".join(filter(None, [experiment, condition, measure]))
+            missing = len(own) - len(having)
+            lacking = [f"{missing} cells have no '{measure}'"] if missing else []
+            if "suite" in having[0].measures[measure]:
+                results = [cell.result(measure) for cell in having]
+                parts[title] = compare_results(results, chosen, False, lacking, **how)
+            elif any(cell.measures[measure]["values"] for cell in having):
+                variants = order_variants({cell.values["variant"] for cell in having}, chosen)
+                parts[title] = compare_scalars(having, measure, variants, lacking, how["level"])
+    return Comparisons(parts, tuple(notes))
+
+
+def compare_results(
+    results: list[StoredResult],
+    baseline: str,
+    allow_mixed: bool,
+    notes: Sequence[str] = (),
+    *,
+    level: float,
+    resamples: int,
+    seed: int,
+) -> Comparison:
+    """Compare probe results."""
+    variants = order_variants({result.variant for result in results}, baseline)
     pairs, mixed = check_comparable(results, allow_mixed)
     results.sort(key=lambda r: (variants.index(r.variant), r.seed is None, r.seed or 0, r.folder.as_posix()))
     runs, outcomes, repeated = line_up(results, pairs)
@@ -61,7 +117,7 @@ def compare(
     for result in results:  # the first that knows a paradigm decides
         phenomenon_of = result.phenomena | phenomenon_of
     table = estimate(outcomes, phenomenon_of, runs, contrasts, level=level, resamples=resamples, seed=seed)
-    found = Comparison(
+    return Comparison(
         table=table,
         runs=_list_runs(results),
         variants=tuple(variants),
@@ -73,14 +129,10 @@ def compare(
         notes=(*notes, *mixed, *_training_precisions(results), *repeated, *unmatched),
         results=tuple(results),
     )
-    if out is not None:
-        _write(found, Path(out))
-    return found
 
 
-def _order_variants(results: Sequence[StoredResult], baseline: str) -> list[str]:
+def order_variants(known: set[str], baseline: str) -> list[str]:
     """The baseline first, then the known variants in their order, then the others."""
-    known = {result.variant for result in results}
     ordered = [name for name in _ORDER if name in known] + sorted(known - set(_ORDER))
     if len(ordered) == 1:
         return ordered
@@ -89,6 +141,19 @@ def _order_variants(results: Sequence[StoredResult], baseline: str) -> list[str]
             f"no result of the baseline '{baseline}'", remedy=f"pass --baseline; {nearest(baseline, known)}"
         )
     return [baseline, *(name for name in ordered if name != baseline)]
+
+
+def _check_same_measure(cells: Sequence[StoredCell], measure: str) -> None:
+    """Raise DataError if a measure of this name is another one in some of the cells."""
+    for cell in cells[1:]:
+        for key in ("kind", "options", "unit"):
+            here, there = (c.measures[measure].get(key) for c in (cell, cells[0]))
+            if here != there:
+                raise DataError(
+                    f"'{measure}' has the {key} {here}, but {there} in {cells[0].folder}",
+                    path=cell.folder,
+                    remedy="measure all cells in the same way",
+                )
 
 
 def _training_precisions(results: Sequence[StoredResult]) -> list[str]:
@@ -147,12 +212,17 @@ def _show_versions(result: StoredResult) -> str:
     return ", ".join(f"{name} {version}" for name, version in result.summary["versions"].items())
 
 
-def _write(comparison: Comparison, out: Path) -> None:
+def _write(found: Comparison | Comparisons, out: Path) -> None:
     from babyssa.comparison.figures import draw_comparison, provenance
 
-    for name, frame in (("comparison.csv", comparison.table), ("runs.csv", comparison.runs)):
+    for name, frame in (("comparison.csv", found.table), ("runs.csv", found.runs)):
         with atomic_write(out / name) as file:
             frame.to_csv(file, index=False, lineterminator="\n")
     with atomic_write(out / "comparison.md") as file:
-        file.write(comparison.to_markdown())
-    save_figure(draw_comparison(comparison), out / "comparison.png", provenance(comparison))
+        file.write(found.to_markdown())
+    parts = found.parts if isinstance(found, Comparisons) else {"": found}
+    drawn = {title: part for title, part in parts.items() if isinstance(part, Comparison)}
+    for title, part in drawn.items():
+        words = re.findall(r"[\w.-]+", title) if len(drawn) > 1 else []
+        figure = out / f"{'-'.join(['comparison', *words])}.png"
+        save_figure(draw_comparison(part), figure, provenance(part))

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from babyssa.comparison.power import detectable_difference
 from babyssa.comparison.results import Pair, StoredResult
 from babyssa.comparison.statistics import (
     SEEDS_FOR_BOOTSTRAP,
     Estimate,
     crossed_bootstrap,
+    crossed_error,
     crossed_t,
     holm,
     resample_pairs,
@@ -135,12 +137,12 @@ def match_seeds(runs: Sequence[Run], variants: Sequence[str]) -> tuple[dict[str,
             )
             if len(common) < max(len(own), len(base)):
                 notes.append(
-                    f"{name} is compared with {variants[0]} on their common seeds only ({_seeds(common)})"
+                    f"{name} is compared with {variants[0]} on their common seeds only ({list_seeds(common)})"
                 )
         else:
             contrasts[name] = Contrast([run.index for run in own], [run.index for run in base], paired=False)
             notes.append(
-                f"the seeds of {name} ({_seeds(own)}) and {variants[0]} ({_seeds(base)}) do not match: "
+                f"the seeds of {name} ({list_seeds(own)}) and {variants[0]} ({list_seeds(base)}) do not match: "
                 "the difference is paired by pairs, not by seeds"
             )
     return contrasts, notes
@@ -222,7 +224,7 @@ def _accuracy(tables: list[np.ndarray], means: np.ndarray, own: list[Run], level
     return {
         "n_pairs": n_pairs,
         "n_seeds": len(mine),
-        "seeds": _seeds(own),
+        "seeds": list_seeds(own),
         "accuracy": values.mean(),
         "sd": values.std(ddof=1) if len(mine) > 1 else np.nan,
         "low": max(low, 0.0),
@@ -233,10 +235,13 @@ def _accuracy(tables: list[np.ndarray], means: np.ndarray, own: list[Run], level
 
 def _difference(tables, means, contrast: Contrast | None, level: float, seed: int) -> dict[str, Any]:
     """The columns about the difference to the baseline, by both methods; of the baseline itself, NaN."""
-    t = bootstrap = _UNKNOWN
+    t, bootstrap, detectable = _UNKNOWN, _UNKNOWN, np.nan
     if contrast is not None:
         mine, theirs, paired = contrast.variant, contrast.baseline, contrast.paired
-        t = crossed_t([x[mine] for x in tables], [x[theirs] for x in tables], paired=paired, level=level)
+        own, base = [x[mine] for x in tables], [x[theirs] for x in tables]
+        t = crossed_t(own, base, paired=paired, level=level)
+        _, error, df = crossed_error(own, base, paired=paired)
+        detectable = detectable_difference(error, df, level)
         bootstrap = crossed_bootstrap(means, mine, theirs, value=t.value, paired=paired, level=level, seed=seed)
     method = contrast.method if contrast else ""
     reported = t if method == CROSSED_T else bootstrap
@@ -247,6 +252,7 @@ def _difference(tables, means, contrast: Contrast | None, level: float, seed: in
         "difference_interval": method,
         "p": reported.p,
         "p_holm": np.nan,
+        "detectable": detectable,
         "compared_seeds": contrast.seeds if contrast else 0,
         "paired_by": "" if contrast is None else "seeds and pairs" if contrast.paired else "pairs",
         "t_low": t.low,
@@ -270,5 +276,5 @@ def _adjust(table: pd.DataFrame, variants: Sequence[str]) -> None:
         table.loc[family, f"{p}_holm"] = holm(table.loc[family, p])
 
 
-def _seeds(runs: Iterable[Run]) -> str:
+def list_seeds(runs: Iterable[Run]) -> str:
     return ", ".join(show_seed(run.seed) for run in runs)

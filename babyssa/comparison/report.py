@@ -9,6 +9,8 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from babyssa.comparison.estimates import CROSSED_BOOTSTRAP, CROSSED_T, MEAN, OVER_PAIRS
+from babyssa.comparison.power import POWER
+from babyssa.comparison.scalars import ScalarComparison
 from babyssa.comparison.statistics import SEEDS_FOR_BOOTSTRAP
 from babyssa.display import Column, Shown, Table, escape_markdown, percent
 
@@ -109,9 +111,7 @@ class Comparison(Shown):
         """The verdict, the tables with their captions, and the runs they come from, in Markdown."""
         blocks = ["# Comparison of variants", f"**{escape_markdown(self.verdict)}**"]
         blocks += [escape_markdown(f"Note: {note}.") for note in self.notes]
-        for number, table in enumerate(self.report(), start=1):
-            blocks += [f"**Table {number}.** {table.to_markdown()}"]
-        return "\n\n".join(blocks) + "\n"
+        return "\n\n".join([*blocks, *_numbered(self.report())]) + "\n"
 
     @property
     def _percent(self) -> str:
@@ -125,7 +125,57 @@ class Comparison(Shown):
     def _marks(self) -> str:
         alpha = 1 - self.level
         bounds = [f"* p < {alpha:.3g}", *(f"{m} p < {bound:g}" for bound, m in reversed(_MARKS) if bound < alpha)]
-        return f"p is Holm-adjusted; {', '.join(bounds)}."
+        shows = (
+            f"'shows' is the smallest true difference that these seeds would have shown in a single test at "
+            f"{alpha:.2g} with a probability of {POWER:.0%}."
+        )
+        return f"p is Holm-adjusted; {', '.join(bounds)}. {shows}"
+
+
+@dataclass(frozen=True, eq=False)
+class Comparisons(Shown):
+    """The comparisons of an experiment's measures, or of several experiments'.
+
+    Attributes
+    ----------
+    parts : dict of str to Comparison or ScalarComparison
+        By experiment, condition where there are several, and measure.
+    notes : tuple of str
+        What a reader must know of all of them.
+    """
+
+    parts: dict[str, Comparison | ScalarComparison]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The estimates of all parts; ``measure`` says of which."""
+        return _concatenated({title: part.table for title, part in self.parts.items()})
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """What was measured of each model."""
+        return _concatenated({title: part.runs for title, part in self.parts.items()})
+
+    def tables(self) -> Iterator[Table]:
+        """The tables of each part under its title."""
+        if self.notes:
+            yield Table((), (), notes=[f"Note: {note}." for note in self.notes])
+        for title, part in self.parts.items():
+            yield Table((), (), title=title)
+            yield from part.tables()
+
+    def to_frame(self) -> pd.DataFrame:
+        """The estimates, as in comparison.csv."""
+        return self.table
+
+    def to_markdown(self) -> str:
+        """A section with verdict and tables for each part, in Markdown."""
+        blocks = ["# Comparison of variants", *(escape_markdown(f"Note: {note}.") for note in self.notes)]
+        for title, part in self.parts.items():
+            blocks += [f"## {escape_markdown(title)}", f"**{escape_markdown(part.verdict)}**"]
+            blocks += [*(escape_markdown(f"Note: {note}.") for note in part.notes), *_numbered(part.report())]
+        return "\n\n".join(blocks) + "\n"
 
 
 def mark(row: Any, alpha: float) -> str:
@@ -142,6 +192,21 @@ def in_order(table: pd.DataFrame) -> dict[tuple[str, str], dict[str, Any]]:
     for row in table.sort_values(["level", "phenomenon", "name"], kind="stable").itertuples(index=False):
         found.setdefault((row.level, row.name), {})[row.variant] = row
     return found
+
+
+def _numbered(tables: Iterable[Table]) -> Iterator[str]:
+    """Tables in Markdown, numbered from 1."""
+    for number, table in enumerate(tables, start=1):
+        yield f"**Table {number}.** {table.to_markdown()}"
+
+
+def _concatenated(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Frames below each other, with their names in a first column."""
+    import pandas as pd
+
+    return pd.concat([frame.assign(measure=title) for title, frame in frames.items()], ignore_index=True)[
+        ["measure", *dict.fromkeys(column for frame in frames.values() for column in frame)]
+    ]
 
 
 def _verdict(found: Comparison) -> Iterator[str]:
@@ -183,7 +248,8 @@ def _verdict(found: Comparison) -> Iterator[str]:
         yield f"Of the means over paradigms, against {base}, {_join(shown)}."
     else:
         yield "No mean differs." if len(different) else "No mean over paradigms differs either."
-    widths = [row.difference_high - row.difference_low for row in means.values() if row.compared_seeds > 1]
+    compared = [row for row in means.values() if row.compared_seeds > 1]
+    widths = [row.difference_high - row.difference_low for row in compared]
     if widths and max(widths) == 0:
         yield (
             "Variant and baseline decided alike in every seed, so there is no variance to judge by: that is no "
@@ -192,7 +258,8 @@ def _verdict(found: Comparison) -> Iterator[str]:
     elif widths:
         yield (
             "A difference that is not shown may exist: the intervals of the mean differences reach up to "
-            f"{100 * max(widths) / 2:.1f} points to either side."
+            f"{100 * max(widths) / 2:.1f} points to either side, and with a probability of 80% these seeds would "
+            f"have shown one of {_join(_shows(row) for row in compared)}."
         )
 
 
@@ -220,12 +287,17 @@ def _differences(found: Comparison, level: str, title: str, notes: Iterable[str]
         p = p_value(getattr(row, f"{prefix}p_holm"))
         return f"{points(row.difference)} {interval(low, high, points)} {stars:>{marks}} {p:>6}"
 
-    columns = [Column(v, difference, f"{v} − {found.baseline}, p", right=True) for v in found.variants[1:]]
+    repeats = 1 if prefix else 2
+    columns = []
+    for variant in found.variants[1:]:
+        columns.append(Column(variant, difference, f"{variant} − {found.baseline}, p", right=True))
+        if not prefix:
+            columns.append(Column(f"{variant} detectable", _detectable, "shows", right=True))
     return _by_variant(
         found,
         level,
         columns,
-        lambda rows: [rows[variant] for variant in found.variants[1:]],
+        lambda rows: [rows[variant] for variant in found.variants[1:] for _ in range(repeats)],
         title,
         notes,
     )
@@ -321,6 +393,14 @@ def points(value: float) -> str:
 def interval(low: float, high: float, show: Callable[[float], str] = percent) -> str:
     """Both ends in brackets."""
     return f"[{show(low)}, {show(high)}]".replace("-", "−")
+
+
+def _detectable(row: Any) -> str:
+    return "?" if math.isnan(row.detectable) else percent(row.detectable)
+
+
+def _shows(row: Any) -> str:
+    return f"{_detectable(row)} points for {row.variant}"
 
 
 def p_value(p: float) -> str:

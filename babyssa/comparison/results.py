@@ -129,7 +129,17 @@ def read_result(folder: str | Path) -> StoredResult:
     folder = Path(folder)
     check_checksums(folder)
     path = folder / "summary.json"
-    summary = read_json(path)
+    return checked_result(path, read_json(path), _read_pairs(folder / "pairs.csv"))
+
+
+def checked_result(path: Path, summary: Any, margins: dict[Pair, float]) -> StoredResult:
+    """A probe result, once the summary that `path` holds is whole and says what its pairs give.
+
+    Raises
+    ------
+    DataError
+        If the summary lacks something, or disagrees with its pairs.
+    """
     if isinstance(summary, dict):
         summary = EARLY_VERSIONS | summary
     _check_types(summary, _SUMMARY_TYPES, path, "")
@@ -141,8 +151,8 @@ def read_result(folder: str | Path) -> StoredResult:
     if len(set(names)) < len(names):
         twice = Counter(names).most_common(1)[0][0]
         raise DataError(f"lists the paradigm '{twice}' twice", path=path, remedy=_PROBE_AGAIN)
-    result = StoredResult(folder, summary, _read_pairs(folder / "pairs.csv"))
-    _check_agreement(folder, summary, result.outcomes)
+    result = StoredResult(path.parent, summary, margins)
+    _check_agreement(path.parent, summary, result.outcomes)
     return result
 
 

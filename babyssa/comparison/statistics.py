@@ -187,11 +187,8 @@ def crossed_bootstrap(
 def crossed_t(variant: Outcomes, baseline: Outcomes, *, paired: bool = True, level: float = 0.95) -> Estimate:
     """Student's t for a difference of accuracies, with the variance of seeds and of pairs.
 
-    The squared standard error is that of a two-way crossed random design (Clark 1973): for S seeds and I
-    pairs, ``(MS_seeds + MS_pairs - MS_residual) / (S I)``. Both mean squares are at least the residual one, their
-    expectation when their factor has no effect, so that two seeds that agree by chance do not look certain. The
-    degrees of freedom are those of the seeds, S - 1 (Welch's if unpaired), which is never too many. So the
-    interval is the usual t-interval on per-seed differences, widened by what the choice of pairs adds.
+    The usual t-interval on per-seed differences, widened by what the choice of pairs adds; :func:`crossed_error`
+    has the standard error.
 
     Parameters
     ----------
@@ -214,10 +211,30 @@ def crossed_t(variant: Outcomes, baseline: Outcomes, *, paired: bool = True, lev
     """
     from scipy.stats import t
 
+    value, error, df = crossed_error(variant, baseline, paired=paired)
+    if not df:
+        return Estimate(value, math.nan, math.nan, math.nan)
+    half = t.ppf((1 + level) / 2, df) * error
+    if error > 0:
+        p = 2 * t.sf(abs(value) / error, df)
+    else:  # nothing varies at all, which leaves only a sign test over the seeds
+        p = 1.0 if value == 0 else 2.0**-df
+    return Estimate(value, float(value - half), float(value + half), float(p))
+
+
+def crossed_error(variant: Outcomes, baseline: Outcomes, *, paired: bool = True) -> tuple[float, float, float]:
+    """A difference of accuracies, its standard error, and its degrees of freedom.
+
+    The squared standard error is that of a two-way crossed random design (Clark 1973): for S seeds and I
+    pairs, ``(MS_seeds + MS_pairs - MS_residual) / (S I)``. Both mean squares are at least the residual one, their
+    expectation when their factor has no effect, so that two seeds that agree by chance do not look certain. The
+    degrees of freedom are those of the seeds, S - 1 (Welch's if unpaired), which is never too many. With one seed
+    they are 0, and the error is NaN.
+    """
     arms = _arms(variant, baseline, paired)
     value = float(sum(sign * np.mean([x.mean() for x in arm]) for sign, arm in arms))
     if any(len(arm[0]) < 2 for _, arm in arms):
-        return Estimate(value, math.nan, math.nan, math.nan)
+        return value, math.nan, 0
     paradigms = len(arms[0][1])
     noise = [[_residual(x) for x in arm] for _, arm in arms]
     by_seed = []
@@ -237,13 +254,7 @@ def crossed_t(variant: Outcomes, baseline: Outcomes, *, paired: bool = True, lev
         df = sum(by_seed) ** 2 / sum(v * v / f for v, f in zip(by_seed, freedom, strict=True))
     else:
         df = min(freedom)
-    error = math.sqrt(sum(by_seed) + from_pairs)
-    half = t.ppf((1 + level) / 2, df) * error
-    if error > 0:
-        p = 2 * t.sf(abs(value) / error, df)
-    else:  # nothing varies at all, which leaves only a sign test over the seeds
-        p = 1.0 if value == 0 else 2.0 ** -min(freedom)
-    return Estimate(value, float(value - half), float(value + half), float(p))
+    return value, math.sqrt(sum(by_seed) + from_pairs), df
 
 
 def _arms(variant: Outcomes, baseline: Outcomes, paired: bool) -> list[tuple[int, list[np.ndarray]]]:
