@@ -18,7 +18,7 @@ import re
 import sys
 import textwrap
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, NamedTuple
 
 from babyssa.checks import hints_of
@@ -142,14 +142,14 @@ def invoke(name: str, argv: list[str]) -> int:
     """Run the verb called `name`, and show its result."""
     options = argv[: argv.index("--")] if "--" in argv else argv
     if "-h" in options or "--help" in options:
-        print_help(name)
+        print_help(name, argv)
         return 0
     if "" in argv:
         raise ConfigError(f"{name}: an argument is empty", remedy="is a variable of the shell not set?")
     from babyssa import display
     from babyssa.recipes import parse
 
-    app = verb_app(name)
+    app = verb_app(name, argv)
     result, as_json = parse(app, _normalize(argv, app.assemble_argument_collection()))
     if as_json:
         print(json.dumps(result.summary(), indent=2, ensure_ascii=False))
@@ -161,7 +161,7 @@ def invoke(name: str, argv: list[str]) -> int:
     return 0
 
 
-def print_help(name: str) -> None:
+def print_help(name: str, argv: Sequence[str] = ()) -> None:
     """Print a verb's docstring and options, filled to the terminal's width, and its examples as they are."""
     from cyclopts.help import DefaultFormatter
 
@@ -175,7 +175,7 @@ def print_help(name: str) -> None:
             _fill(description.primary_renderable)
             super().render_description(console, options, description)
 
-    app = verb_app(name)
+    app = verb_app(name, argv)
     app.help_formatter = Filled()
     app.help_print([])
     examples = inspect.cleandoc(find_function(name).__doc__).partition("Examples\n--------\n")[2]
@@ -194,18 +194,31 @@ def find_function(name: str) -> Callable:
     return getattr(importlib.import_module(f"babyssa.commands.{verb.module}"), verb.function)
 
 
-def verb_app(name: str):
+def verb_app(name: str, argv: Sequence[str] = ()):
     """The cyclopts App of one verb: its function, and what is the shell's alone.
 
-    A settings class becomes options with --config beside them, and a verb with JSON takes --json. The function
-    called returns the verb's result, and whether it is to be printed as JSON.
+    A settings class becomes options with --config beside them, and a verb with JSON takes --json. The options of a
+    sweep are those of the experiment that `argv` begins with. The function called returns the verb's result, and
+    whether it is to be printed as JSON.
     """
     from cyclopts import Parameter
 
-    from babyssa.recipes import add_recipe, check_groups, check_whole_numbers, make_app, with_typed_values
+    from babyssa.recipes import (
+        add_recipe,
+        add_values,
+        check_groups,
+        check_whole_numbers,
+        make_app,
+        with_typed_values,
+    )
 
     function = find_function(name)
-    hints, parameters, settings = hints_of(function), [], None
+    hints, parameters, settings, experiment = hints_of(function), [], None, None
+    if name == "sweep":
+        from babyssa.experiments.experiment import SETTINGS, read_experiment
+
+        experiment = read_experiment(argv[0]) if argv and not argv[0].startswith("-") else None
+        hints["settings"] = experiment.training if experiment else SETTINGS["encoder"]
     for parameter in inspect.signature(function).parameters.values():
         if dataclasses.is_dataclass(hints[parameter.name]):
             settings = hints[parameter.name]
@@ -223,17 +236,23 @@ def verb_app(name: str):
     def call(*arguments, config=None, json=False, **options):
         if settings is not None:
             options = {key: with_typed_values(v) if type(v) is settings else v for key, v in options.items()}
-        return function(*arguments, **options), json
+        # A settings class may stand first in Python, where it is no word of the command line.
+        return function(**dict(zip(positional, arguments, strict=False)), **options), json
 
     def complete(app, commands, arguments):
         check_groups(arguments)
         for token in reversed(arguments.get("--config").tokens) if settings is not None else ():
             add_recipe(arguments, token.value, settings)
+        if experiment is not None:
+            add_values(arguments, *experiment.part("settings"))
+            if "recipe" in experiment.yaml.values:
+                add_recipe(arguments, experiment.yaml.values["recipe"], settings)
         check_whole_numbers(arguments)
 
     call.__doc__ = function.__doc__
     call.__annotations__ = hints
     call.__signature__ = inspect.Signature(sorted(parameters, key=lambda parameter: parameter.kind))
+    positional = [p.name for p in call.__signature__.parameters.values() if p.kind is not p.KEYWORD_ONLY]
     app = make_app(f"babyssa {name}", config=complete)
     app.default(call)
     return app

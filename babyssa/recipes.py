@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args, get_origin
 
 from babyssa.checks import Settings, checked
 from babyssa.errors import ConfigError, nearest
@@ -21,6 +21,8 @@ from babyssa.files import read_yaml, resource_folder
 if TYPE_CHECKING:
     from cyclopts import App, CycloptsError
     from cyclopts.argument import Argument, ArgumentCollection
+
+T = TypeVar("T")
 
 # What the config.yaml of a run folder holds besides the settings themselves.
 PROVENANCE = ("kind", "facts", "versions")
@@ -60,6 +62,43 @@ class Recipe(Settings):
         app = make_app(cls.__name__, config=feed)
         app.default(cls)
         return with_typed_values(parse(app, []))
+
+
+def build_settings(
+    settings: type[T],
+    values: Mapping[str, Any],
+    base: T | None = None,
+    path: Path | None = None,
+    lines: Mapping[str, int] = {},
+) -> T:
+    """An instance of a settings class from plain values, those of `base` where there is no other.
+
+    Parameters
+    ----------
+    settings : type
+        A dataclass.
+    values : mapping
+        As in a recipe.
+    base : dataclass, optional
+        What else is set.
+    path, lines
+        Where the values are from, as in :func:`add_values`.
+
+    Raises
+    ------
+    ConfigError
+        If a setting is unknown, missing or out of its domain; names the line.
+    """
+
+    def feed(app, commands, arguments):
+        add_values(arguments, values, path, lines)
+        if base is not None:
+            add_values(arguments, {f.name: getattr(base, f.name) for f in dataclasses.fields(base)})
+        check_whole_numbers(arguments)
+
+    app = make_app(settings.__name__, config=feed)
+    app.default(settings)
+    return with_typed_values(parse(app, []))
 
 
 def find_recipe(name: str | Path, settings: type) -> Path:

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from babyssa.checks import checked
+from babyssa.decoder.config import DecoderTraining
 from babyssa.encoder.config import EncoderTraining
-from babyssa.synthetic.config import Shifts
+from babyssa.errors import ConfigError
+from babyssa.synthetic.config import Shifts, SyntheticTraining
 
 if TYPE_CHECKING:
-    from babyssa.comparison.comparison import Comparison
+    from babyssa.comparison.report import Comparison, Comparisons
     from babyssa.experiments.demo import Demo
     from babyssa.experiments.grid import Sweep
     from babyssa.synthetic.shifts import ShiftResults
@@ -22,14 +24,14 @@ def compare(
     folders: Iterable[str],
     *,
     out: Path | None = None,
-    baseline: str = "softmax",
+    baseline: str | None = None,
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
     allow_mixed: bool = False,
     overwrite: bool = False,
-) -> Comparison:
-    """Compare variants over seeds from probe results.
+) -> Comparison | Comparisons:
+    """Compare variants over seeds from probe results, or from the results of experiments.
 
     Each variant is compared with the baseline on the same pairs and the same seeds, with Holm correction. With
     --out, writes comparison.csv, comparison.md, comparison.png and runs.csv (where every number comes from).
@@ -37,11 +39,11 @@ def compare(
     Parameters
     ----------
     folders : iterable of path-like
-        folders written by babyssa probe, or their parents
+        folders written by babyssa probe, results of babyssa sweep, or their parents
     out : path-like, optional
         folder to write to
-    baseline : str
-        variant that the others are compared with
+    baseline : str, optional
+        variant that the others are compared with (default: softmax, or what the experiment says)
     level : float
         coverage of the intervals; differences are marked at 1 - level
     resamples : int
@@ -56,7 +58,7 @@ def compare(
 
     Returns
     -------
-    Comparison
+    Comparison, or of experiments Comparisons
 
     Raises
     ------
@@ -71,6 +73,7 @@ def compare(
     --------
     babyssa compare results/softmax-0 results/ssa-0 --out comparison
     babyssa compare runs --out comparison  # every probe result under runs
+    babyssa compare results --out tables  # every experiment under results
     babyssa compare runs --out comparison --baseline ssa-1.5 --level 0.9
     """
     from babyssa.comparison.comparison import FILES, compare
@@ -156,42 +159,56 @@ def shift(
 
 @checked
 def sweep(
-    settings: EncoderTraining,
+    settings: EncoderTraining | DecoderTraining | SyntheticTraining,
+    experiment: str | None = None,
     *,
-    variants: Iterable[str],
-    seeds: Iterable[int],
+    variants: Iterable[str] = (),
+    seeds: Iterable[int] = (),
     suite: str = "packaged",
     suite_order: Literal["bad-first", "good-first"] | None = None,
     method: Literal["pll", "pll-word-l2r", "holistic"] = "pll",
     limit: int | None = None,
+    data: dict[str, str] | None = None,
+    results: Path | None = None,
     jobs: int = 1,
+    measure_only: bool = False,
 ) -> Sweep:
-    """Train and probe every variant under every seed, and compare them.
+    """Train and measure every variant under every seed, and compare them.
 
-    Under one seed, all variants start from the same values of the parameters they share and see the same masks
-    in the same order, with one tokenizer. Writes OUT/VARIANT-SEED/ for each cell and OUT/comparison/. Cells that
-    are trained and probed already are skipped, so the same command resumes after a stop, and one with more seeds
-    adds only those. A cell that fails does not stop the others: the comparison says which and why, and the exit
-    status is 1.
+    What is trained and measured is an experiment, packaged or a YAML file; without one, --variants of an encoder
+    recipe are trained and one suite of minimal pairs is scored. Under one seed, all variants start from the same
+    values of the parameters they share and see the same data in the same order, with one tokenizer. Writes
+    OUT/VARIANT-SEED/ for each run, small files of what was measured, which outlive the models, and
+    OUT/comparison/. What is done already is skipped, so the same command resumes after a stop, one with more seeds
+    adds only those, and run folders that `babyssa train` wrote with the same settings are taken as they are. A
+    cell that fails does not stop the others: the comparison says which and why, and the exit status is 1.
 
     Parameters
     ----------
-    settings : EncoderTraining
+    settings : EncoderTraining, DecoderTraining or SyntheticTraining
         of every run; its `out` is the sweep's folder, its `variant` and `seed` are not used
+    experiment : str, optional
+        a packaged experiment, or a YAML file; its settings count less than options
     variants : iterable of str
-        attention scorings: softmax, ssa-1.5, ssa-2, ssa, or others by name
+        attention scorings: softmax, ssa-1.5, ssa-2, ssa, or others by name; some of the experiment's variants
     seeds : iterable of int
-        seeds; fewer than five say little
+        seeds, in place of the experiment's; fewer than five say little
     suite : str
-        suite of minimal pairs to probe, or packaged
+        without an experiment: suite of minimal pairs to probe, or packaged
     suite_order : str, optional
         which line of a pair comes first, where the suite does not say so
     method : str
         scoring method
     limit : int, optional
         pairs per paradigm (default: all)
+    data : dict, optional
+        where the data are that an experiment names, such as --data.zorro PATH
+    results : path-like, optional
+        folder of the small files (default: OUT/results)
     jobs : int
         cells at a time, each in a process of its own with its share of the CPU's cores
+    measure_only : bool
+        train nothing: measure and compare what is trained
 
     Returns
     -------
@@ -212,13 +229,31 @@ def sweep(
     --------
     babyssa sweep --config small --corpus corpus/ --out runs --jobs 2 \\
         --variants softmax ssa-1.5 --seeds 0 1 2
-    babyssa sweep --config small --corpus corpus/ --out runs \\
-        --variants softmax ssa --seeds 0 --suite zorro/ --suite-order bad-first
+    babyssa sweep encoder-grammar --corpus corpus/ --data.zorro zorro/ --out runs
+    babyssa sweep mine.yaml --out runs --seeds 0 --optimisation.steps 100
     """
-    from babyssa.experiments.cells import Probing
+    from babyssa.experiments.experiment import Experiment, make_experiment, read_experiment
     from babyssa.experiments.grid import sweep
+    from babyssa.experiments.measures import Measure, Pairs
 
-    return sweep(settings, list(variants), list(seeds), Probing(suite, suite_order, method, limit), jobs=jobs)
+    for key, default in (("scoring", {}), ("variant", "softmax"), ("seed", 0)):
+        if getattr(settings, key) != default:
+            raise ConfigError(
+                f"a sweep does not take {key}",
+                remedy="it has --variants and --seeds; an experiment's variants may set anything",
+            )
+    if experiment is not None:
+        chosen = make_experiment(read_experiment(experiment), settings, data or {}).select(variants, seeds)
+    else:
+        pairs = Path(suite).stem
+        chosen = Experiment(
+            name=Path(settings.out).resolve().name,
+            settings=settings,
+            variants={name: {"variant": name} for name in variants},
+            seeds=tuple(dict.fromkeys(seeds)),
+            measures={pairs: Measure("pairs", Pairs(pairs, suite_order, method, limit), {pairs: suite})},
+        )
+    return sweep(chosen, results=results, jobs=jobs, measure_only=measure_only)
 
 
 @checked

@@ -1,11 +1,11 @@
-"""Sweeps over variants and seeds, and the demo."""
+"""Experiments: variants over seeds, trained, measured and compared; and the demo."""
 
 import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "cells": ["Cell", "Probing"],
+        "experiment": ["Experiment", "read_experiment"],
         "grid": ["Sweep", "sweep"],
         "demo": ["Demo", "run_demo"],
     },

@@ -1,81 +1,69 @@
-"""One cell of a sweep, a variant under one seed: trained and probed here, or in a process of its own.
+"""One cell of an experiment, a variant under one seed: trained and measured here, or in a process of its own.
 
 ``python -m babyssa.experiments.cells`` does the cell that :mod:`babyssa.experiments.jobs` writes to its stdin.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import pickle
+import platform
 import signal
 import sys
 import threading
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
+from babyssa.comparison.cells import CELL, Measured, read_cell, write_cell
 from babyssa.console import say
-from babyssa.encoder.config import EncoderTraining
-from babyssa.encoder.training import train_encoder
 from babyssa.errors import Stopped, describe
-from babyssa.probing import Suite, load_suite, probe
-from babyssa.probing.accuracy import write_result
+from babyssa.experiments.experiment import SETTINGS, Training
+from babyssa.experiments.measures import Measure
+from babyssa.files import read_checksums, versions
+from babyssa.models.run_config import read_settings
 from babyssa.processes import forget_launcher
+from babyssa.recipes import PROVENANCE
+from babyssa.training.devices import device_name
 from babyssa.training.run import TrainingRun
-from babyssa.training.run_folder import PROBE, is_finished
+from babyssa.training.run_folder import WEIGHTS, is_finished
 from babyssa.training.stopping import stopped_at_once
 
-
-@dataclass(frozen=True)
-class Probing:
-    """What every model of a sweep is probed with.
-
-    Parameters
-    ----------
-    suite : str
-        A suite of minimal pairs, or "packaged".
-    order : {"bad-first", "good-first"}, optional
-        Order within pairs, where the suite does not state it.
-    method : str
-        Scoring method: pll, pll-word-l2r or holistic.
-    limit : int, optional
-        Only so many pairs of each paradigm.
-    """
-
-    suite: str = "packaged"
-    order: Literal["bad-first", "good-first"] | None = None
-    method: str = "pll"
-    limit: int | None = None
-
-    def load_suite(self) -> Suite:
-        """The pairs themselves."""
-        return load_suite(self.suite, self.order).select(limit=self.limit)
+# What a kernel of torch may use; another CPU gives other last digits.
+_UNITS = ("avx", "fma", "amx", "bf16", "f16c", "sve", "asimd")
+_PATHS = ("corpus", "out", "tokenizer")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One variant under one seed.
+    """One variant under one seed: small, and all that a process needs to do it.
 
     Parameters
     ----------
-    settings : EncoderTraining
-        Of the training; ``out`` is the cell's folder.
-    probing : Probing
-        What the model is probed with.
+    experiment, condition, variant, baseline : str
+        What its results call it, and what they are compared with.
+    settings : dataclass
+        Of the training; ``out`` is the run folder.
+    measures : dict of str to Measure
+        What is measured.
+    results : Path
+        The folder of its small files.
     run : TrainingRun, optional
         How this call trained it; None if an earlier one did.
     failure : str, optional
-        Why it could not be trained or probed.
+        Why it could not be trained or measured.
     """
 
-    settings: EncoderTraining
-    probing: Probing
+    experiment: str
+    condition: str
+    variant: str
+    baseline: str
+    settings: Training
+    measures: dict[str, Measure]
+    results: Path
     run: TrainingRun | None = field(default=None, compare=False)
     failure: str | None = field(default=None, compare=False)
-
-    @property
-    def variant(self) -> str:
-        return self.settings.variant
 
     @property
     def seed(self) -> int:
@@ -85,24 +73,90 @@ class Cell:
     def folder(self) -> Path:
         return Path(self.settings.out)
 
+    @property
+    def name(self) -> str:
+        """As in CONDITION/VARIANT-SEED."""
+        return "/".join(filter(None, [self.condition, self.folder.name]))
+
     def failed(self, failure: str) -> Cell:
         """This cell with the reason of its failure, which goes to stderr too."""
-        say(f"{self.folder.name} failed: {failure}")
+        say(f"{self.name} failed: {failure}")
         return replace(self, failure=failure)
+
+    def measured(self) -> dict[str, Measured]:
+        """What earlier calls measured of it, among its measures."""
+        if not (self.results / CELL).is_file():
+            return {}
+        stored = read_cell(self.results)
+        return {
+            name: Measured(m["values"], m["unit"], m.get("suite"), m.get("details"), stored.margins.get(name))
+            for name, m in stored.measures.items()
+            if name in self.measures
+        }
+
+
+def train(settings: Training) -> TrainingRun:
+    """Train a model of any setting."""
+    setting = next(name for name, kind in SETTINGS.items() if isinstance(settings, kind))
+    return getattr(importlib.import_module(f"babyssa.{setting}.training"), f"train_{setting}")(settings)
 
 
 def run_cell(cell: Cell) -> Cell:
-    """Train and probe one cell, or what is missing of it; an error becomes its ``failure``."""
+    """Train and measure one cell, or what is missing of it; an error becomes its ``failure``."""
     try:
         if not is_finished(cell.folder):
-            cell = replace(cell, run=train_encoder(cell.settings))
-        suite = cell.probing.load_suite()
-        write_result(probe(cell.folder, suite, method=cell.probing.method), suite, cell.folder / PROBE)
+            cell = replace(cell, run=train(cell.settings))
+        measured = cell.measured()
+        for name, measure in cell.measures.items():
+            if name not in measured:
+                say(f"{cell.name}: measuring {name}")
+                measured[name] = measure(cell.folder)
+                # Written after each, so that a stop loses one measure at most.
+                write_cell(cell.results, _describe(cell, measured), measured)
     except Stopped:
         raise
     except Exception as error:  # whatever it is, it must not stop the other cells
         return cell.failed(describe(error))
     return cell
+
+
+def _describe(cell: Cell, measured: dict[str, Measured]) -> dict[str, Any]:
+    """What cell.json says besides the numbers."""
+    found = read_settings(cell.folder)
+    return {
+        "experiment": cell.experiment,
+        "condition": cell.condition,
+        "variant": cell.variant,
+        "seed": cell.seed,
+        "baseline": cell.baseline,
+        # Where files are on this machine says nothing elsewhere; the facts have their hashes.
+        "settings": {key: value for key, value in found.items() if key not in (*PROVENANCE, *_PATHS)},
+        "kind": found["kind"],
+        "facts": found["facts"],
+        "trained_with": found["versions"],
+        "weights_sha256": read_checksums(cell.folder)[WEIGHTS],
+        "measured_on": describe_machine(),
+        "measured_with": versions(),
+        "measures": {name: cell.measures[name].entry() for name in measured},
+    }
+
+
+def describe_machine() -> dict[str, Any]:
+    """The device, and the CPU with those of its units that change the digits of a result."""
+    import torch
+
+    found: dict[str, list[str]] = {}
+    if Path("/proc/cpuinfo").is_file():
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            key, _, value = line.partition(":")
+            found.setdefault(key.strip(), [value.strip()])
+    flags = (found.get("flags") or found.get("Features") or [""])[0].split()
+    return {
+        "device": device_name(),
+        "cpu": found.get("model name", [platform.processor() or platform.machine()])[0],
+        "units": sorted(flag for flag in flags if any(unit in flag for unit in _UNITS)),
+        "kernels": torch.backends.cpu.get_cpu_capability(),
+    }
 
 
 def main() -> int:
@@ -117,7 +171,7 @@ def main() -> int:
         forget_launcher()
         torch.set_num_threads(threads)
         try:
-            with stopped_at_once(cell.folder.name, cell.folder, "the same command resumes it"):
+            with stopped_at_once(cell.name, cell.folder, "the same command resumes it"):
                 pickle.dump(run_cell(cell), answer)
         except Stopped as stop:
             say(describe(stop))

@@ -14,8 +14,9 @@ from babyssa.corpus import prepare, train_tokenizer
 from babyssa.display import Shown, Table
 from babyssa.encoder.config import EncoderTraining
 from babyssa.errors import OutputExistsError, Stopped
-from babyssa.experiments.cells import Probing
-from babyssa.experiments.grid import COMPARISON, Sweep, sweep
+from babyssa.experiments.experiment import Experiment
+from babyssa.experiments.grid import COMPARISON, RESULTS, Sweep, sweep
+from babyssa.experiments.measures import Measure, Pairs
 from babyssa.files import resource
 from babyssa.processes import check_one_process
 
@@ -73,7 +74,7 @@ def run_demo(out: str | Path, settings: EncoderTraining, *, pairs: int = 100, ov
             raise OutputExistsError("already exists", path=out, remedy="choose another --out or pass --overwrite")
         if not (out / _MARKER).is_file():
             raise OutputExistsError("was not made by the demo", path=out, remedy="choose another --out")
-        for name in ("corpus", "tokenizer", COMPARISON, *(f"{variant}-0" for variant in VARIANTS)):
+        for name in ("corpus", "tokenizer", COMPARISON, RESULTS, *(f"{variant}-0" for variant in VARIANTS)):
             shutil.rmtree(out / name, ignore_errors=True)
     out.mkdir(parents=True, exist_ok=True)
     (out / _MARKER).write_text("Made by 'babyssa demo', which may replace what it made here.\n", encoding="utf-8")
@@ -84,7 +85,15 @@ def run_demo(out: str | Path, settings: EncoderTraining, *, pairs: int = 100, ov
     say("3/3 training and probing Softmax and SSA encoders")
     settings = dataclasses.replace(settings, corpus=out / "corpus", tokenizer=out / "tokenizer", out=out)
     try:
-        swept = sweep(settings, VARIANTS, [0], Probing(limit=pairs))
+        swept = sweep(
+            Experiment(
+                name="demo",
+                settings=settings,
+                variants={name: {"variant": name} for name in VARIANTS},
+                seeds=(0,),
+                measures={"packaged": Measure("pairs", Pairs(limit=pairs))},
+            )
+        )
     except Stopped as stop:
         remedy = "run the command again with --overwrite"
         raise Stopped("the demo was stopped", signal=stop.signal, path=out, remedy=remedy) from None

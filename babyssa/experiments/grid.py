@@ -1,8 +1,10 @@
-"""Trains and probes a grid of variants and seeds, skipping what is done, and compares the results."""
+"""Runs an experiment: trains and measures its cells, skipping what is done, and compares the results."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,28 +12,44 @@ from typing import TYPE_CHECKING, Any
 
 from babyssa.attention import fit_scoring, scoring_config, scoring_settings
 from babyssa.comparison import compare
-from babyssa.comparison.results import read_result
+from babyssa.comparison.cells import CELL, read_cell
 from babyssa.console import say
 from babyssa.corpus import load_tokenizer, masked_tokenizer, read_corpus, tokenizer_sha256, train_tokenizer
 from babyssa.corpus.encoded import encode_corpus
 from babyssa.corpus.preparation import corpus_file
-from babyssa.display import Column, Shown, Table, percent
+from babyssa.decoder.config import DecoderTraining
+from babyssa.decoder.model import build_decoder
+from babyssa.decoder.packing import causal_tokenizer
+from babyssa.decoder.training import identity
+from babyssa.display import Column, Shown, Table
 from babyssa.encoder.config import EncoderTraining
 from babyssa.encoder.model import build_encoder
-from babyssa.errors import BabySSAError, ConfigError, describe, nearest
-from babyssa.experiments.cells import Cell, Probing, run_cell
+from babyssa.errors import BabySSAError, ConfigError, OutputExistsError, describe
+from babyssa.experiments.cells import Cell, run_cell
+from babyssa.experiments.experiment import Experiment, Training
 from babyssa.experiments.jobs import run_cells
-from babyssa.files import atomic_path, check_checksums, locked, read_json, remove_partials, sha256, write_json
-from babyssa.models import as_loaded, load_model, weights_sha256
-from babyssa.models.scores import METHODS
-from babyssa.probing import Suite, check_suite
+from babyssa.experiments.measures import KINDS
+from babyssa.files import (
+    atomic_path,
+    check_checksums,
+    locked,
+    read_checksums,
+    read_json,
+    remove_partials,
+    sha256,
+    write_json,
+)
+from babyssa.models import as_loaded
 from babyssa.processes import check_one_process
+from babyssa.synthetic.config import SyntheticTraining
 from babyssa.training.devices import check_devices, precision_of
 from babyssa.training.run_folder import (
     DRAWS,
-    PROBE,
+    NOT_COMPARED,
+    WEIGHTS,
     check_same,
     check_same_run,
+    flat,
     is_finished,
     plain,
     remove_leftovers,
@@ -41,9 +59,9 @@ from babyssa.training.stopping import stopped_at_once
 if TYPE_CHECKING:
     import pandas as pd
 
-    from babyssa.comparison.report import Comparison
+    from babyssa.comparison.report import Comparisons
 
-COMPARISON = "comparison"
+COMPARISON, RESULTS = "comparison", "results"
 
 _ORIGIN = "trained_on.json"
 
@@ -56,12 +74,12 @@ class Sweep(Shown):
     ----------
     cells : tuple of Cell
         Every variant under every seed; one that failed says why in its ``failure``.
-    comparison : Comparison
-        Of the cells that succeeded; its notes name the others.
+    comparison : Comparisons
+        Of the cells that succeeded, measure by measure; its notes name the others.
     """
 
     cells: tuple[Cell, ...]
-    comparison: Comparison
+    comparison: Comparisons
 
     @property
     def failure(self) -> BabySSAError | None:
@@ -72,30 +90,33 @@ class Sweep(Shown):
         return BabySSAError(
             f"{len(failed)} of {len(self.cells)} cells failed (see the notes of the comparison)",
             path=failed[0].folder.parent,
-            remedy="fix the cause and run the command again: it trains what is missing",
+            remedy="fix the cause and run the command again: it does what is missing",
         )
 
     def tables(self) -> Iterator[Table]:
-        """The cells, and the tables of their comparison."""
-        runs = self.comparison.runs
-        accuracies = dict(zip(runs.folder, runs.accuracy, strict=True))
+        """The cells with the first number of each measure, and the tables of their comparison."""
+        measures = {name: None for cell in self.cells for name in cell.measures}
         columns = (
+            Column("condition", hidden=not any(cell.condition for cell in self.cells)),
             Column("variant"),
             Column("seed"),
             Column("state"),
             Column("steps", ","),
-            Column("accuracy", percent, "accuracy %"),
+            *(Column(name, ".4g") for name in measures),
             Column("failure", hidden=True),
             Column("folder", hidden=True),
         )
-        rows = []
+        rows, precisions = [], set()
         for cell in self.cells:
-            state = "failed" if cell.failure else "skipped: done already" if cell.run is None else "trained"
-            accuracy = accuracies.get(str(cell.folder / PROBE))
+            state = "failed" if cell.failure else "trained earlier" if cell.run is None else "trained"
+            stored = None if cell.failure else read_cell(cell.results)
+            numbers = [None if stored is None else _first(stored.measures.get(name)) for name in measures]
+            if stored is not None:
+                precisions.add(stored.values["facts"]["precision"])
             steps = cell.run and cell.run.steps
-            rows.append((cell.variant, cell.seed, state, steps, accuracy, cell.failure, str(cell.folder)))
-        trained, scored = (", ".join(sorted(set(runs[key]))) for key in ("training_precision", "precision"))
-        yield Table(columns, rows, title=f"Cells, trained in {trained} and scored in {scored}")
+            place = (cell.failure, str(cell.folder))
+            rows.append((cell.condition, cell.variant, cell.seed, state, steps, *numbers, *place))
+        yield Table(columns, rows, title=f"Cells, trained in {', '.join(sorted(precisions))}")
         yield from self.comparison.tables()
 
     def to_frame(self) -> pd.DataFrame:
@@ -108,79 +129,104 @@ class Sweep(Shown):
 
 
 def sweep(
-    settings: EncoderTraining,
-    variants: Sequence[str],
-    seeds: Sequence[int],
-    probing: Probing | None = None,
-    *,
-    jobs: int = 1,
+    experiment: Experiment, *, results: Path | None = None, jobs: int = 1, measure_only: bool = False
 ) -> Sweep:
-    """Train, probe and compare a grid; :func:`babyssa.sweep` explains the parameters."""
+    """Train, measure and compare the cells of an experiment; :func:`babyssa.sweep` explains the parameters."""
     check_one_process("a sweep")
-    probing = probing or Probing()
-    _check_grid(settings, variants, seeds, probing, jobs)
+    if jobs < 1:
+        raise ConfigError(f"jobs is {jobs}", remedy="it is at least 1")
+    cells = make_cells(experiment, results)
     check_devices()
-    suite = probing.load_suite()
-    out, corpus = Path(settings.out), corpus_file(settings.corpus)
-    corpus_sha256 = sha256(corpus)
+    out = Path(experiment.settings.out)
     with locked(out, "a sweep"), stopped_at_once("the sweep", out, "the same command resumes it"):
         remove_partials(out)
-        tokenizer_folder = settings.tokenizer or _shared_tokenizer(settings, corpus_sha256)
-        tokenizer = masked_tokenizer(load_tokenizer(tokenizer_folder))
-        tokenizer.model_max_length = settings.size.max_length
-        untrained = build_encoder(settings.size, tokenizer)
-        check_suite(as_loaded((untrained, tokenizer)), suite, probing.method)
-        facts = {
-            "corpus_sha256": corpus_sha256,
-            "tokenizer_sha256": tokenizer_sha256(tokenizer),
-            "draws": DRAWS,
-            "precision": precision_of(settings.optimisation),
-        }
-        cells = []
-        for seed in dict.fromkeys(seeds):
-            for variant in dict.fromkeys(variants):
-                own = {"variant": variant, "seed": seed, "out": out / f"{variant}-{seed}"}
-                cells.append(Cell(dataclasses.replace(settings, **own, tokenizer=tokenizer_folder), probing))
-        done = {cell.folder: found for cell in cells if (found := _find_done(cell, facts, suite)) is not None}
+        cells, facts = _prepare(experiment, cells)
+        done = {cell.folder: found for cell in cells if (found := _find_done(cell, facts)) is not None}
         missing = [cell for cell in cells if cell.folder not in done]
+        if measure_only:
+            untrained = [cell for cell in missing if not is_finished(cell.folder)]
+            missing = [cell for cell in missing if is_finished(cell.folder)]
+            cells = [cell for cell in cells if cell not in untrained]
+            say(f"{len(untrained)} cells are not trained, and left out")
         if done:
             say(f"{len(done)} of {len(cells)} cells need no work")
         if jobs > 1 and missing:
-            # Encode once what the first cells would otherwise each encode.
-            encode_corpus(read_corpus(settings.corpus), tokenizer, corpus)
-            done |= {cell.folder: cell for cell in run_cells(missing, min(jobs, len(cells)))}
+            if isinstance(experiment.settings, EncoderTraining):
+                _encode_once(experiment.settings, cells[0].settings.tokenizer)
+            finished = run_cells(missing, min(jobs, len(missing)))
         else:
-            for number, cell in enumerate(missing, start=1):
-                say(f"{number}/{len(missing)}: {cell.folder}")
-                done[cell.folder] = run_cell(cell)
+            finished = _run_in_turn(missing)
+        done |= {cell.folder: cell for cell in finished}
         cells = [done[cell.folder] for cell in cells]
-        return Sweep(tuple(cells), _compare(cells, out))
+        return Sweep(tuple(cells), _compare(cells, experiment.baseline, out))
 
 
-def _check_grid(
-    settings: EncoderTraining, variants: Sequence[str], seeds: Sequence[int], probing: Probing, jobs: int
-) -> None:
-    """Raise ConfigError if this cannot be swept."""
-    if not variants or not seeds:
-        raise ConfigError("nothing to sweep over", remedy="give at least one variant and one seed")
-    for key, default in (("scoring", {}), ("variant", "softmax"), ("seed", 0)):
-        if getattr(settings, key) != default:
-            raise ConfigError(f"a sweep does not take {key}", remedy="it has --variants and --seeds")
-    if min(seeds) < 0:
-        raise ConfigError(f"seed is {min(seeds)}", remedy="it is at least 0")
-    if jobs < 1:
-        raise ConfigError(f"jobs is {jobs}", remedy="it is at least 1")
-    for variant in variants:
-        scoring_config(variant)
-    fitting = [name for name, method in METHODS.items() if method.kind == "masked"]
-    if probing.method not in fitting:
-        raise ConfigError(f"method '{probing.method}' does not fit", remedy=nearest(probing.method, fitting))
+def make_cells(experiment: Experiment, results: Path | None = None) -> list[Cell]:
+    """The cells, seed by seed, so that a sweep that is stopped can be compared."""
+    out = Path(experiment.settings.out)
+    results = Path(results or out / RESULTS)
+    places = list(itertools.product(experiment.conditions, experiment.variants))
+    settings = {place: experiment.run_settings(*place) for place in places}
+    for own in settings.values():
+        scoring_config(own.variant, **own.scoring)
+    return [
+        Cell(
+            experiment=experiment.name,
+            condition=condition,
+            variant=variant,
+            baseline=experiment.baseline,
+            settings=dataclasses.replace(
+                settings[condition, variant], seed=seed, out=out / condition / f"{variant}-{seed}"
+            ),
+            measures=experiment.measures,
+            results=results / condition / f"{variant}-{seed}",
+        )
+        for seed in experiment.seeds
+        for condition, variant in places
+    ]
 
 
-def _shared_tokenizer(settings: EncoderTraining, corpus_sha256: str) -> Path:
+def _prepare(experiment: Experiment, cells: Sequence[Cell]) -> tuple[list[Cell], dict[str, Any]]:
+    """The cells with the tokenizer that all share, and what a run of theirs must have been made from.
+
+    Raises
+    ------
+    BabySSAError
+        If a measure could not be made of such a model.
+    """
+    settings = experiment.settings
+    facts: dict[str, Any] = {"draws": DRAWS}
+    if isinstance(settings, SyntheticTraining):
+        return list(cells), facts
+    if isinstance(settings, EncoderTraining):
+        facts["corpus_sha256"] = sha256(corpus_file(settings.corpus))
+        fit, build = masked_tokenizer, build_encoder
+    else:
+        facts |= identity(settings)
+        fit, build = causal_tokenizer, build_decoder
+    folder = settings.tokenizer or _shared_tokenizer(settings)
+    tokenizer = fit(load_tokenizer(folder))
+    tokenizer.model_max_length = settings.size.max_length
+    facts["tokenizer_sha256"] = tokenizer_sha256(tokenizer)
+    checks = [(KINDS[m.kind].check, m.resolved) for m in experiment.measures.values() if KINDS[m.kind].check]
+    if checks:
+        untrained = as_loaded((build(settings.size, tokenizer), tokenizer))
+        for check, options in checks:
+            check(untrained, options)
+    return [_with_tokenizer(cell, folder) for cell in cells], facts
+
+
+def _with_tokenizer(cell: Cell, folder: Path) -> Cell:
+    return dataclasses.replace(cell, settings=dataclasses.replace(cell.settings, tokenizer=folder))
+
+
+def _shared_tokenizer(settings: EncoderTraining | DecoderTraining) -> Path:
     """The tokenizer of all cells; trained on the corpus unless an earlier call has done so."""
     folder = Path(settings.out) / "tokenizer"
-    wanted = {"corpus_sha256": corpus_sha256, "vocab_size": settings.vocab_size}
+    corpus = corpus_file(settings.corpus)
+    if not corpus.is_file():
+        raise ConfigError("a sweep on a dataset needs a tokenizer", remedy="pass --tokenizer, a tokenizer folder")
+    wanted = {"corpus_sha256": sha256(corpus), "vocab_size": settings.vocab_size}
     if not folder.exists():
         with atomic_path(folder) as partial:
             train_tokenizer(settings.corpus, partial, vocab_size=settings.vocab_size)
@@ -189,52 +235,94 @@ def _shared_tokenizer(settings: EncoderTraining, corpus_sha256: str) -> Path:
     return folder
 
 
-def _find_done(cell: Cell, facts: dict[str, Any], suite: Suite) -> Cell | None:
+def _encode_once(settings: EncoderTraining, folder: Path) -> None:
+    """Encode the corpus, which the first cells would otherwise each do."""
+    tokenizer = masked_tokenizer(load_tokenizer(folder))
+    tokenizer.model_max_length = settings.size.max_length
+    encode_corpus(read_corpus(settings.corpus), tokenizer, corpus_file(settings.corpus))
+
+
+def _find_done(cell: Cell, facts: dict[str, Any]) -> Cell | None:
     """The cell if it needs no work, or is damaged; raise OutputExistsError if it belongs to another sweep."""
-    folder = cell.folder
-    if not is_finished(folder):
-        return None
-    probed = (folder / PROBE / "summary.json").is_file()
+    folder, trained = cell.folder, is_finished(cell.folder)
+    stored = None
     try:
-        remove_leftovers(folder)
-        check_checksums(folder)
-        result = read_result(folder / PROBE) if probed else None
+        if trained:
+            remove_leftovers(folder)
+            check_checksums(folder)
+        if (cell.results / CELL).is_file():
+            stored = read_cell(cell.results)
     except BabySSAError as error:
         return cell.failed(describe(error))
-    settings = cell.settings
-    # Of the evaluation, only what is held out of training makes it another run.
-    wanted = {key: value for key, value in plain(settings).items() if key != "evaluation"} | {
-        "scoring": scoring_settings(fit_scoring(scoring_config(settings.variant), settings.size.max_length)),
-        "evaluation.held_out": settings.evaluation.held_out,
-        "facts": facts,
-    }
-    check_same_run(folder, wanted, "was trained with", "choose another --out, or the same settings and data")
-    if result is None:
+    wanted = _wanted(cell.settings, facts)
+    if trained:
+        check_same_run(folder, wanted, "was trained with", "choose another --out, or the same settings and data")
+    if stored is None:
         return None
-    wanted = {
-        "suite_sha256": suite.sha256,
-        "method": cell.probing.method,
-        "precision": "float32",
-        "model_sha256": weights_sha256(load_model(folder, "cpu").model),
-    }
-    remedy = "remove that folder, or use the same suite and method"
-    check_same(result.summary, wanted, "was probed with", folder / PROBE, remedy)
-    return cell
+    remedy = "choose another --results, or remove that folder"
+    found = flat({**stored.values["settings"], "facts": stored.values["facts"]})
+    compared = {key: value for key, value in flat(wanted).items() if key not in NOT_COMPARED}
+    check_same(found, compared, "is of a model with", cell.results, remedy)
+    if trained and read_checksums(folder).get(WEIGHTS) != stored.values["weights_sha256"]:
+        raise OutputExistsError(f"is of another model than {folder}", path=cell.results, remedy=remedy)
+    for name, measure in cell.measures.items():
+        earlier = stored.measures.get(name)
+        if earlier is not None:
+            check_same(earlier, measure.entry(), f"has '{name}' with", cell.results, remedy)
+            if "suite" in earlier:
+                suite = {"suite_sha256": measure.resolved.load_suite().sha256}
+                check_same(earlier["suite"], suite, f"has '{name}' with", cell.results, remedy)
+    return cell if cell.measures.keys() <= stored.measures.keys() else None
 
 
-def _compare(cells: Sequence[Cell], out: Path) -> Comparison:
+def _wanted(settings: Training, facts: dict[str, Any]) -> dict[str, Any]:
+    """What the config.yaml of a run with these settings says."""
+    # Of the evaluation, only what is held out of training makes it another run.
+    values = {key: value for key, value in plain(settings).items() if key not in ("evaluation", "evaluate_every")}
+    longest = getattr(settings.size, "max_length", None) or settings.size.max_numbers
+    config = fit_scoring(scoring_config(settings.variant, **settings.scoring), longest)
+    values["scoring"] = scoring_settings(config)
+    if hasattr(settings, "evaluation"):
+        values["evaluation.held_out"] = settings.evaluation.held_out
+    return {**values, "facts": {**facts, "precision": precision_of(settings.optimisation)}}
+
+
+def _run_in_turn(cells: Sequence[Cell]) -> list[Cell]:
+    """Run cells here, one after the other, and say how long the rest will take."""
+    done: list[Cell] = []
+    started = time.monotonic()
+    for cell in cells:
+        left = (time.monotonic() - started) / len(done) * (len(cells) - len(done)) if done else None
+        about = "" if left is None else f", about {show_time(left)} left"
+        say(f"{len(done) + 1}/{len(cells)}: {cell.name}{about}")
+        done.append(run_cell(cell))
+    return done
+
+
+def show_time(seconds: float) -> str:
+    """Seconds in the unit that a person would use."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _first(measure: dict[str, Any] | None) -> float | None:
+    """The first number of a measure."""
+    return next(iter(measure["values"].values()), None) if measure else None
+
+
+def _compare(cells: Sequence[Cell], baseline: str, out: Path) -> Comparisons:
     """The comparison of the cells that succeeded; its notes name the others."""
-    variants = [cell.variant for cell in cells]
-    baseline = "softmax" if "softmax" in variants else variants[0]
     failed = [cell for cell in cells if cell.failure is not None]
     good = [cell for cell in cells if cell.failure is None]
-    if baseline not in {cell.variant for cell in good}:
+    if failed and baseline not in {cell.variant for cell in good}:
         what = f"{len(failed)} of {len(cells)} cells failed, all of the baseline {baseline} among them"
         raise BabySSAError(f"{what}: {failed[0].failure}", path=out, remedy="fix the cause and sweep again")
+    if not good:
+        raise BabySSAError("no cell is trained", path=out, remedy="train some first")
     return compare(
-        [cell.folder / PROBE for cell in good],
+        [cell.results for cell in good],
         out / COMPARISON,
-        baseline=baseline,
         overwrite=True,
         notes=[f"{cell.variant}, seed {cell.seed}, failed and is left out ({cell.failure})" for cell in failed],
     )

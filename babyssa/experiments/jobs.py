@@ -47,7 +47,7 @@ def run_cells(cells: Sequence[Cell], jobs: int) -> list[Cell]:
     stopping = threading.Event()
 
     def run(number: int, cell: Cell) -> Cell:
-        say(f"{number}/{len(cells)}: {cell.folder}")
+        say(f"{number}/{len(cells)}: {cell.name}")
         return _run(cell, threads, started, stopping)
 
     with ThreadPoolExecutor(jobs) as pool:
@@ -77,12 +77,12 @@ def _run(cell: Cell, threads: int, started: list[subprocess.Popen], stopping: th
         with suppress(BrokenPipeError):
             os.write(process.stdin.fileno(), pickle.dumps((cell, threads)))
         for line in io.TextIOWrapper(process.stderr, encoding="utf-8", errors="replace"):
-            say(f"{cell.folder.name}: {line.strip()}")
+            say(f"{cell.name}: {line.strip()}")
         answer = process.stdout.read()
         code = process.wait()
     stopped_by = -code if code < 0 else code - 128
     if stopped_by in (signal.SIGINT, signal.SIGTERM):
-        what = f"{cell.folder.name} was stopped ({signal.Signals(stopped_by).name})"
+        what = f"{cell.name} was stopped ({signal.Signals(stopped_by).name})"
         raise Stopped(what, signal=stopped_by, remedy="the same command resumes it")
     if code == 0:
         return pickle.loads(answer)

@@ -4,7 +4,6 @@
 - log.jsonl: one JSON object per logged step;
 - checkpoints/step-N/: the model along the way, where asked for;
 - resume/step-N/: what a stopped run continues from; removed when the run is finished;
-- probe/: a sweep's scores of the model;
 - the tokenizer, if there is one, and the model in save_pretrained's format; checksums.json, of all these files;
   model.safetensors is moved into place last, so a folder that has it is finished.
 """
@@ -37,8 +36,6 @@ from babyssa.models.run_config import CHECKPOINTS, CONFIG, read_settings
 LOG = "log.jsonl"
 WEIGHTS = "model.safetensors"
 RESUME = "resume"
-PROBE = "probe"
-PROBE_FILES = (f"{PROBE}/summary.json", f"{PROBE}/pairs.csv", f"{PROBE}/{CHECKSUMS}")
 
 # How masks, the order of batches and dropout are drawn from a seed. A version that changes it raises this number,
 # so that it neither resumes the runs of earlier versions nor takes them for its own.
@@ -127,11 +124,11 @@ def flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def start_run(out: Path, settings: dict[str, Any]) -> None:
-    """Create a run folder with its config.yaml; delete an earlier run's weights, log, checkpoints and scores."""
+    """Create a run folder with its config.yaml; delete an earlier run's weights, log and checkpoints."""
     out = Path(out)
     for name in (RESUME, CHECKPOINTS):
         shutil.rmtree(out / name, ignore_errors=True)
-    for name in (WEIGHTS, "config.json", LOG, CHECKSUMS, *PROBE_FILES):
+    for name in (WEIGHTS, "config.json", LOG, CHECKSUMS):
         (out / name).unlink(missing_ok=True)
     with atomic_write(out / CONFIG) as file:
         yaml.safe_dump({**settings, "versions": versions()}, file, sort_keys=False, allow_unicode=True)

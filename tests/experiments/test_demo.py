@@ -15,7 +15,7 @@ def test_the_demo_makes_a_corpus_a_tokenizer_four_models_and_a_comparison(tmp_pa
     short = dataclasses.replace(settings.optimisation, steps=3)
     out = tmp_path / "demo"
     made = run_demo(out, dataclasses.replace(settings, optimisation=short), pairs=4)
-    assert made.sweep.comparison.variants == ("softmax", "ssa-1.5", "ssa-2", "ssa")
+    assert made.sweep.comparison.parts["demo: packaged"].variants == ("softmax", "ssa-1.5", "ssa-2", "ssa")
     assert len((out / "corpus" / "corpus.txt").read_text().splitlines()) >= 20_000
     assert (out / "comparison" / "comparison.png").stat().st_size > 10_000
     with pytest.raises(OutputExistsError, match="already exists"):

@@ -13,8 +13,7 @@ import torch
 
 from babyssa.cli import main
 from babyssa.errors import BabySSAError, Stopped
-from babyssa.experiments.cells import Cell, Probing
-from babyssa.experiments.grid import sweep
+from babyssa.experiments.grid import make_cells
 from babyssa.experiments.jobs import run_cells
 from babyssa.files import locked
 from babyssa.training.stopping import stopped_at_once
@@ -30,10 +29,13 @@ def threads():
 
 
 @pytest.fixture
-def cells(settings):
+def cells(experiment):
     """Cells in the folders "first" and "second"."""
-    folders = (settings.out / name for name in ("first", "second"))
-    return [Cell(dataclasses.replace(settings, out=folder), Probing()) for folder in folders]
+    (cell,) = make_cells(experiment())
+    folders = (cell.folder.parent / name for name in ("first", "second"))
+    return [
+        dataclasses.replace(cell, settings=dataclasses.replace(cell.settings, out=folder)) for folder in folders
+    ]
 
 
 @pytest.fixture
@@ -135,18 +137,18 @@ def test_a_process_whose_messages_cannot_be_passed_on_ends(cells, running):
 
 
 @pytest.mark.slow
-def test_a_cell_in_a_process_is_that_of_one_in_turn_and_may_fail(settings, suite, threads, capfd):
+def test_a_cell_in_a_process_is_that_of_one_in_turn_and_may_fail(settings, run, threads, capfd):
     settings.out.mkdir()
     (settings.out / "ssa-1").write_text("in the way")
-    good, failed = sweep(settings, ["ssa"], [0, 1], Probing(suite), jobs=2).cells
+    good, failed = run(["ssa"], [0, 1], jobs=2).cells
     said = capfd.readouterr().err.splitlines()
     assert any(line.startswith("ssa-0: ") and "CPU, 2 threads" in line for line in said)
     assert good.failure is None and "ssa-1: is a file" in failed.failure
     torch.set_num_threads(2)
     settings = dataclasses.replace(settings, out=settings.out.parent / "in-turn")
-    (twin,) = sweep(settings, ["ssa"], [0], Probing(suite)).cells
-    for name in ("model.safetensors", "probe/pairs.csv"):
-        assert (good.folder / name).read_bytes() == (twin.folder / name).read_bytes()
+    (twin,) = run(["ssa"], [0], settings=settings).cells
+    assert (good.folder / "model.safetensors").read_bytes() == (twin.folder / "model.safetensors").read_bytes()
+    assert (good.results / "margins.npz").read_bytes() == (twin.results / "margins.npz").read_bytes()
     assert good.run.measured == twin.run.measured and good.run.tokens == twin.run.tokens
 
 
