@@ -68,6 +68,7 @@ def report(
     babyssa report runs --out report.html --title "Softmax and SSA on Zorro"
     """
     from babyssa.comparison.comparison import compare
+    from babyssa.errors import DataError
     from babyssa.files import check_overwrite
     from babyssa.pages.report import write_report
 
@@ -75,6 +76,8 @@ def report(
     check_overwrite(out.parent, (out.name,), overwrite)
     options = {"baseline": baseline, "level": level, "resamples": resamples, "seed": seed}
     found = compare(folders, allow_mixed=allow_mixed, **options)
+    if not hasattr(found, "results"):
+        raise DataError("has the results of an experiment", path=folders[0], remedy="babyssa compare shows them")
     defaults = report.__kwdefaults__
     words = [f"--{key}={value}" for key, value in options.items() if value != defaults[key]]
     words += ["--allow-mixed"] * allow_mixed
