@@ -26,6 +26,8 @@ from babyssa.errors import ConfigError, nearest
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 60
 _LISTS = (list, tuple, Iterable)
 # What else is as good as a value of a type.
 _ACCEPTED = {int: numbers.Integral, float: numbers.Real, str: (str, os.PathLike), Path: (str, os.PathLike)}
@@ -98,15 +100,15 @@ def hints_of(owner: Callable) -> dict[str, Any]:
     return typing.get_type_hints(SimpleNamespace(__annotations__=hints), owner.__globals__, include_extras=True)
 
 
-def check(name: str, value: Any, hint: Any) -> None:
+def check(name: str, value: Any, hint: Any, **place: Any) -> None:
     """Raise ConfigError, with the name as an option has it, unless a value fits an annotation."""
     if fits(value, hint):
         return
     name = name.replace("_", "-")
     for part in (hint, *get_args(hint)):
         if get_origin(part) is Annotated and fits(value, get_args(part)[0]):
-            raise ConfigError(f"{name} is {value}", remedy=f"it is {get_args(part)[1].words}")
-    raise mismatch(name, value, hint)
+            raise ConfigError(f"{name} is {value}", remedy=f"it is {get_args(part)[1].words}", **place)
+    raise mismatch(name, value, hint, **place)
 
 
 def mismatch(name: str, value: Any, hint: Any, **place: Any) -> ConfigError:
@@ -114,7 +116,7 @@ def mismatch(name: str, value: Any, hint: Any, **place: Any) -> ConfigError:
     choices = [c for part in (hint, *get_args(hint)) if get_origin(part) is Literal for c in get_args(part)]
     # The message has all the choices already.
     guess = nearest(str(value), choices).partition("known:")[0].strip() if choices else None
-    what = f"{name} is {reprlib.repr(value)}, expected {in_words(hint)}"
+    what = f"{name} is {_SHORT.repr(value)}, expected {in_words(hint)}"
     return ConfigError(what, remedy=guess or None, **place)
 
 

@@ -57,12 +57,22 @@ VERBS = {
     "sweep": Verb("experiments", "sweep", "train and probe variants x seeds, then compare"),
 }
 WITH_JSON = ("score", "perplexity", "attention")
+WIDEST_HELP = 100
 COMPLETION = "--install-completion"
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command line; returns the exit status (0 success, 1 failure, 2 wrong usage)."""
     argv = list(sys.argv[1:] if argv is None else argv)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stdout is None:
+        # The next file that is opened would take its place.
+        _complain("error: standard output is closed")
+        return 1
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal may know fewer letters than the text has.
+        stream.reconfigure(errors="backslashreplace")
     if os.environ.get("COLUMNS", "").strip() in ("0", "1"):
         # Some terminals say so; rich would take it for a width, and never end.
         del os.environ["COLUMNS"]
@@ -164,6 +174,7 @@ def invoke(name: str, argv: list[str]) -> int:
 def print_help(name: str, argv: Sequence[str] = ()) -> None:
     """Print a verb's docstring and options, filled to the terminal's width, and its examples as they are."""
     from cyclopts.help import DefaultFormatter
+    from rich.console import Console
 
     class Filled(DefaultFormatter):
         def __call__(self, console, options, panel):
@@ -177,7 +188,7 @@ def print_help(name: str, argv: Sequence[str] = ()) -> None:
 
     app = verb_app(name, argv)
     app.help_formatter = Filled()
-    app.help_print([])
+    app.help_print([], console=Console(width=min(Console().width, WIDEST_HELP)))
     examples = inspect.cleandoc(find_function(name).__doc__).partition("Examples\n--------\n")[2]
     print("examples:\n" + textwrap.indent(examples, "  "))
 

@@ -11,15 +11,15 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args, get_origin
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args, get_origin
 
-from babyssa.checks import Settings, checked
+from babyssa.checks import Settings, check, checked, mismatch
 from babyssa.errors import ConfigError, nearest
 from babyssa.files import read_yaml, resource_folder
 
 if TYPE_CHECKING:
-    from cyclopts import App, CycloptsError
+    from cyclopts import App, CycloptsError, Token
     from cyclopts.argument import Argument, ArgumentCollection
 
 T = TypeVar("T")
@@ -141,7 +141,7 @@ def add_values(
     arguments : ArgumentCollection
         What a settings class takes.
     values : mapping
-        Setting to value; a mapping for a group of settings.
+        Setting to value; a mapping for a group of settings. None stands for the default.
     path, lines
         Where the values are from: a file, and the line of each dotted key in it.
     above : str
@@ -150,47 +150,55 @@ def add_values(
     Raises
     ------
     ConfigError
-        If a key is unknown, or a group is not a mapping; names the line, and the nearest name.
+        If a key is unknown or stands twice, or a value does not fit; names the line.
     """
     from cyclopts import Token
 
+    names = set()
     for key, value in values.items():
         dotted = f"{above}{key}"
-        place = {"path": path, "line": lines.get(dotted)}
-        argument, keys = _find(arguments, dotted, place)
+        name, place = option(dotted), {"path": path, "line": lines.get(dotted)}
+        if name in names:
+            raise ConfigError(f"duplicate key '{name}': dashes and underscores are the same", **place)
+        names.add(name)
+        argument, keys = _find(arguments, name, place)
         if dataclasses.is_dataclass(value):
             value = dataclasses.asdict(value)
         if argument.children or (get_origin(argument.hint) is dict and not keys):
-            if not isinstance(value, Mapping):
-                remedy = nearest(f"{option(dotted)}.", map(option, known_options(arguments)))
-                raise ConfigError(f"{option(dotted)} is {value!r}, expected a mapping", **place, remedy=remedy)
-            add_values(arguments, value, path, lines, f"{dotted}.")
+            if not isinstance(value, Mapping | None):
+                remedy = nearest(f"{name}.", map(option, known_options(arguments)))
+                raise ConfigError(f"{name} is {value!r}, expected a mapping", **place, remedy=remedy)
+            add_values(arguments, value or {}, path, lines, f"{dotted}.")
         elif not any(token.keys == keys for token in argument.tokens):
-            takes_list = get_origin(argument.hint) in (list, tuple)
-            if isinstance(value, Mapping) or (isinstance(value, list | tuple) and not keys and not takes_list):
-                raise ConfigError(f"{option(dotted)} is {value!r}, expected {_kind(argument.hint)}", **place)
-            source = "" if path is None else f"{path}:{place['line']}"
-            if takes_list and not keys and not value and value is not None:
-                argument.append(Token(keyword=f"--{option(dotted)}", implicit_value=value, source=source))
-            for index, one in enumerate(value if isinstance(value, list | tuple) and not keys else [value]):
+            given = {"keyword": f"--{name}", "source": f"{path}:{place['line']}" if path else "", "keys": keys}
+            if keys:
                 # What is free-form is read as YAML again, which JSON is.
-                text = json.dumps(one) if keys else str(one)
-                given = {"implicit_value": None} if one is None and not keys else {"value": text}
-                given |= {"keyword": f"--{option(dotted)}", "source": source, "index": index, "keys": keys}
-                argument.append(Token(**given))
+                argument.append(Token(value=json.dumps(value), **given))
+                continue
+            if value is None:
+                value = argument.field_info.default
+            # YAML's own rules take 1e-4 for a text, and a text in a file may be any value.
+            elif path is None or not isinstance(value, str):
+                check(name, value, argument.field_info.annotation, **place)
+            if isinstance(value, str | int | float | PurePath):
+                argument.append(Token(value=str(value), **given))
+            elif isinstance(value, list | tuple) and value:
+                argument.tokens += [Token(value=str(one), index=at, **given) for at, one in enumerate(value)]
+            elif value is not argument.field_info.empty:
+                argument.append(Token(implicit_value=value, **given))
 
 
-def _find(arguments: ArgumentCollection, dotted: str, place: dict[str, Any]) -> tuple[Argument, tuple[str, ...]]:
-    """The argument that a dotted key of a recipe is for, and the keys that are left over for a free-form one."""
+def _find(arguments: ArgumentCollection, name: str, place: dict[str, Any]) -> tuple[Argument, tuple[str, ...]]:
+    """The argument that a key of a recipe is for, and the keys that are left over for a free-form one."""
     try:
-        argument, keys, _ = arguments.match(f"--{option(dotted)}")
+        argument, keys, _ = arguments.match(f"--{name}")
     except ValueError:
         argument, keys = None, ()
     # A group takes any key without a word.
     unknown = argument is None or not argument.field_info.is_keyword or argument.name == "--config"
     if unknown or (keys and get_origin(argument.hint) is not dict):
         known = [option(known) for known in known_options(arguments) if known != "config"]
-        raise ConfigError(f"unknown key '{option(dotted)}'", **place, remedy=nearest(option(dotted), known))
+        raise ConfigError(f"unknown key '{name}'", **place, remedy=nearest(name, known))
     return argument, keys
 
 
@@ -258,10 +266,19 @@ def parse(app: App, words: Iterable[str]) -> Any:
     """
     from cyclopts import CycloptsError
 
+    collected: list[Argument] = []
+    app.config = (*app.config, lambda app, commands, arguments: collected.extend(arguments))
     try:
         command, bound, _ = app.parse_args(list(words), exit_on_error=False, print_error=False)
     except CycloptsError as error:
         raise _usage_error(error, app.name[0]) from None
+    except ConfigError as error:
+        # What is wrong with several settings together begins with the name of one.
+        name = f"--{error.what.split()[0].rstrip(':')}"
+        token = next((a.tokens[0] for a in collected if a.name == name and a.tokens), None)
+        if error.path is None and token is not None:
+            raise ConfigError(error.what, remedy=error.remedy, **_place(token)) from None
+        raise
     return command(*bound.args, **bound.kwargs)
 
 
@@ -306,30 +323,16 @@ def _usage_error(error: CycloptsError, name: str) -> ConfigError:
     return ConfigError(what, remedy=f"see '{name} --help'" if in_shell else None)
 
 
-def _invalid(argument: Argument, token: Any) -> ConfigError:
-    path, _, line = token.source.rpartition(":")
+def _invalid(argument: Argument, token: Token) -> ConfigError:
     name = token.keyword or argument.name
     if token.source != "cli":
         name = name.removeprefix("--")
-    kinds = get_args(argument.hint)
-    choices = [c for kind in (argument.hint, *kinds) if get_origin(kind) is Literal for c in get_args(kind)]
-    return ConfigError(
-        f"{name} is '{token.value}', expected {_kind(argument.hint)}",
-        path=path or None,
-        line=int(line) if path else None,
-        # The message has all the choices already.
-        remedy=nearest(token.value, choices).partition("known:")[0].strip() or None,
-    )
+    hint = argument.hint
+    one = get_args(hint)[0] if get_origin(hint) in (list, tuple) else hint
+    return mismatch(name, token.value, one, **_place(token))
 
 
-def _kind(hint: Any) -> str:
-    """A type in words."""
-    names = {int: "a whole number", float: "a number", bool: "true or false"}
-    if get_origin(hint) is Literal:
-        *others, last = map(str, get_args(hint))
-        return f"{', '.join(others)} or {last}" if others else last
-    if get_origin(hint) in (list, tuple):
-        return f"a list of {_kind(get_args(hint)[0])}"
-    if get_args(hint):
-        return " or ".join(dict.fromkeys(_kind(kind) for kind in get_args(hint) if kind is not type(None)))
-    return names.get(hint, getattr(hint, "__name__", "text").lower().replace("str", "text"))
+def _place(token: Token) -> dict[str, Any]:
+    """Where a value was given: path and line of a recipe, nothing for the command line."""
+    path, _, line = token.source.rpartition(":")
+    return {"path": path, "line": int(line)} if path else {}

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -32,6 +33,7 @@ def test_every_verb_explains_itself_within_80_columns(name, run_babyssa):
 @pytest.mark.parametrize("name", VERBS)
 def test_help_says_what_every_option_is_and_lists_its_choices(name, run_babyssa, monkeypatch):
     monkeypatch.setenv("COLUMNS", "500")
+    monkeypatch.setattr("babyssa.cli.WIDEST_HELP", 500)
     lines = [
         line.strip("│ *") for line in run_babyssa(*name.split(), "--help")[1].splitlines() if line[0:1] == "│"
     ]
@@ -190,7 +192,7 @@ def test_flags_may_be_followed_by_true_or_false(settings_of):
         ("seed: 1\nsead: 2\n", 2, "unknown key 'sead'; did you mean 'seed'?"),
         ("seed: 1\noptimisation:\n  batch_sise: 2\n", 3, "unknown key 'optimisation.batch-sise'; did you mean"),
         ("optimisation:\n\n  batch_size: many\n", 3, "optimisation.batch-size is 'many', expected a whole number"),
-        ("seed: 1.5\n", 1, "seed is '1.5', expected a whole number"),
+        ("seed: 1.5\n", 1, "seed is 1.5, expected a whole number"),
         ("optimisation: 3\n", 1, "optimisation is 3, expected a mapping; did you mean 'optimisation."),
         ("scoring: 3\n", 1, "scoring is 3, expected a mapping"),
         ("seed: {a: 1}\n", 1, "seed is {'a': 1}, expected a whole number"),
@@ -201,6 +203,18 @@ def test_flags_may_be_followed_by_true_or_false(settings_of):
         ),
         ("optimisation:\n  learning_rate: fast\n", 2, "optimisation.learning-rate is 'fast', expected a number"),
         ("seed: 1\nseed: 2\n", 2, "duplicate key 'seed'"),
+        (
+            "vocab-size: 300\nvocab_size: 400\n",
+            2,
+            "duplicate key 'vocab-size': dashes and underscores are the same",
+        ),
+        ("optimisation:\n  log-every: 3\n  log_every: 4\n", 3, "duplicate key 'optimisation.log-every'"),
+        ("seed: 1\noptimisation: {epochs: -1}\n", 2, "optimisation.epochs is -1; it is above 0"),
+        ("\nseed: -1\n", 2, "seed is -1; it is from 0 to 4294967295"),
+        ("size:\n  heads: 3\n  hidden_size: 16\n", 3, "size.hidden-size 16 is not a multiple of size.heads 3"),
+        ("optimisation:\n  report_to: true\n", 2, "optimisation.report-to is True, expected a list of text"),
+        ("variant: 1.5\n", 1, "variant is 1.5, expected text"),
+        ("tokenizer: [a, b]\n", 1, "tokenizer is ['a', 'b'], expected a path"),
         ("- 1\n", None, "is not a mapping"),
         ("seed: [1\n", None, "broken YAML"),
     ],
@@ -356,9 +370,58 @@ def test_a_recipes_lists_and_keys_are_those_of_its_settings(line, run_babyssa, t
     assert status == 2 and f"{tmp_path}/a.yaml:2: " in stderr and len(stderr.splitlines()) == 1
 
 
+def test_null_stands_for_the_default_whatever_lies_below(settings_of, tmp_path):
+    recipe = tmp_path / "a.yaml"
+    recipe.write_text("seed: null\nscoring: null\noptimisation: {log_every: null, report_to: null, steps: ~}\n")
+    plain = babyssa.EncoderTraining("c", "o")
+    assert babyssa.EncoderTraining.from_recipe(recipe, corpus="c", out="o").optimisation == plain.optimisation
+    recipe.write_text("seed: 3\ntokenizer: t\n")
+    found = babyssa.EncoderTraining.from_recipe(recipe, corpus="c", out="o", tokenizer=None, seed=None)
+    assert found.tokenizer is None and found.seed == 0
+    above = tmp_path / "b.yaml"
+    above.write_text("seed: null\n")
+    assert settings_of(*GIVEN, "--config", recipe, "--config", above).seed == 0
+
+
+def test_a_text_in_yaml_may_be_a_number(tmp_path):
+    recipe = tmp_path / "a.yaml"
+    recipe.write_text("optimisation: {learning_rate: 1e-3, epochs: 3}\nevaluation: {suite: packaged}\n")
+    found = babyssa.EncoderTraining.from_recipe(recipe, corpus="c", out="o").optimisation
+    assert (found.learning_rate, found.epochs) == (0.001, 3.0) and isinstance(found.epochs, float)
+
+
 def test_an_empty_list_replaces_the_recipes(tmp_path):
     (tmp_path / "a.yaml").write_text("optimisation:\n  report_to: [wandb]\n")
     settings = babyssa.EncoderTraining.from_recipe(
         tmp_path / "a.yaml", corpus="c", out="o", optimisation={"report_to": []}
     )
     assert settings.optimisation.report_to == []
+
+
+def test_help_is_no_wider_than_a_page_on_a_wide_terminal(run_babyssa, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    assert max(map(len, run_babyssa("train", "encoder", "--help")[1].splitlines())) == 100
+
+
+@pytest.mark.parametrize(
+    "redirection, status, says",
+    [
+        ("score m <&-", 1, "standard input: is closed; pass sentences as arguments"),
+        ("--help >&-", 1, "standard output is closed"),
+        ("prepare /nowhere --out o 2>&-", 1, ""),
+    ],
+)
+def test_a_closed_stream_is_one_line(redirection, status, says):
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m babyssa {redirection}"], capture_output=True, text=True
+    )
+    assert done.returncode == status and says in done.stderr and not done.stdout
+    assert len(done.stderr.splitlines()) == bool(says)
+
+
+def test_letters_that_a_terminal_lacks_are_no_traceback(tmp_path):
+    (tmp_path / "caf\u00e9.txt").write_text("")
+    command = [sys.executable, "-m", "babyssa", "prepare", tmp_path / "caf\u00e9.txt", "--out", tmp_path / "out"]
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    assert done.returncode == 1 and "caf\\xe9.txt" in done.stderr and "Traceback" not in done.stderr

@@ -142,8 +142,10 @@ def perplexity(
     Examples
     --------
     babyssa perplexity runs/decoder held-out.txt other.txt
-    babyssa perplexity gpt2 Salesforce/wikitext:wikitext-2-raw-v1 --split validation
-    babyssa perplexity gpt2 HuggingFaceFW/fineweb-edu:sample-10BT --streaming --limit 1000 --json
+    babyssa perplexity gpt2 Salesforce/wikitext:wikitext-2-raw-v1 \\
+        --split validation
+    babyssa perplexity gpt2 HuggingFaceFW/fineweb-edu:sample-10BT \\
+        --streaming --limit 1000 --json
     babyssa perplexity runs/encoder sentences.txt
     """
     from babyssa.models.loading import as_loaded

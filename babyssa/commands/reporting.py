@@ -7,10 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from babyssa.checks import checked
+
 if TYPE_CHECKING:
     from babyssa.pages.report import Report
 
 
+@checked
 def report(
     results: Iterable[str],
     *,

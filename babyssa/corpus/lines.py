@@ -95,9 +95,11 @@ def sentences_from_stdin() -> list[str]:
     DataError
         If there is none, or a line is not UTF-8; names the line.
     """
+    source = Path("standard input")
+    if sys.stdin is None:
+        raise DataError("is closed", path=source, remedy="pass sentences as arguments")
     if sys.stdin.isatty():
         say("reading sentences from standard input, one per line; end with Ctrl-D")
-    source = Path("standard input")
     sentences = [line for _, line in filled_lines(decoded_lines(sys.stdin.buffer, source), source)]
     if not sentences:
         raise DataError("no sentences", path=source, remedy="pass them as arguments, or one per line")
