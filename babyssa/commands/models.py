@@ -10,7 +10,7 @@ from babyssa.checks import checked
 
 if TYPE_CHECKING:
     from babyssa.decoder.harness import HarnessResult
-    from babyssa.models.scores import SentenceScores
+    from babyssa.models.sentences import SentenceScores
     from babyssa.models.text_perplexity import Perplexities, Perplexity
 
 
@@ -19,64 +19,132 @@ def score(
     model: Any,
     sentences: Iterable[str] | None = None,
     *,
+    table: Path | None = None,
+    columns: Iterable[str] = (),
+    given: Any = None,
+    separator: str = "space",
+    alternatives: Iterable[str] = (),
+    per: Literal["token", "word", "region", "sentence"] = "token",
+    punctuation: Literal["attached", "apart"] = "attached",
+    measure: Literal["log-probability", "surprisal", "probability"] = "log-probability",
+    base: Literal["nats", "bits"] = "nats",
+    ranks: bool = False,
     method: Literal["pll", "pll-word-l2r", "holistic", "loglik"] | None = None,
-    reduction: Literal["sum", "mean"] | None = None,
+    reduction: Literal["sum", "mean", "per-word", "per-character"] | None = None,
+    out: Path | None = None,
     batch_size: int | None = None,
     device: str | None = None,
     precision: Literal["float32", "bfloat16"] = "float32",
+    overwrite: bool = False,
 ) -> SentenceScores:
-    """Score sentences, token by token, in nats (higher is better).
+    """Score texts by token, word, region or sentence, alone or in a context.
+
+    A log-probability is better the higher it is, a surprisal the lower. What is unknown to the tokenizer is
+    counted. docs/scoring.md defines every score.
 
     Parameters
     ----------
     model : str, path-like, LoadedModel or (model, tokenizer)
         a model folder or hub id, masked or causal
-    sentences : iterable of str, optional
+    sentences : iterable of str, DataFrame, Dataset or list of dict, optional
         sentences (default: one per line of standard input)
+    table : path-like, optional
+        score the rows of a .csv, .tsv, .jsonl or .parquet file instead: its column text, each after what is in
+        given if there is such a column; regions maps names to characters from and to; with a column region,
+        each row is a region of the sentence that its item and condition name; other columns are kept
+    columns : iterable of str
+        columns with other names, such as text=word given=context
+    given : str, optional
+        a context before every text, which is not scored; in Python also a list with one for each
+    separator : str
+        what stands between context and text: any string, or space, newline, none
+    alternatives : iterable of str
+        words of which each is put into the blank ___ of each text, and scored there
+    per : str
+        what one row of the table is: a token, a word (its tokens together), a region or a sentence
+    punctuation : str
+        whether punctuation marks belong to the word that they stand at, or are words of their own
+    measure : str
+        what is shown: log-probability, surprisal (minus that) or probability
+    base : str
+        the unit of log-probability and surprisal
+    ranks : bool
+        show how probable each token is among all of the vocabulary, from 1
     method : str, optional
         how to score; default: pll for masked models, loglik for causal ones, which take no other
     reduction : str, optional
-        from tokens to the sentence (default: sum); holistic is a mean by definition
+        from tokens to the text: their sum (default), or that per token (mean), word or character; holistic is
+        a mean by definition
+    out : path-like, optional
+        a file to write the rows to, .csv or .parquet, or all scores, .json
     batch_size : int, optional
         rows in one forward pass; does not change scores
     device : str, optional
         cpu, cuda, cuda:1, ... (default: a GPU if there is one)
     precision : str
         what the model computes in, up to the logits; bfloat16 is faster where the device computes in it
+    overwrite : bool
+        replace an existing --out
 
     Returns
     -------
     SentenceScores
-        A sequence of :class:`babyssa.models.SentenceScore`, in the order given.
+        A sequence of :class:`babyssa.models.SentenceScore`, in the order given; ``to_frame()`` has the rows.
 
     Raises
     ------
     ConfigError
-        If method or reduction does not fit the model.
+        If method or reduction does not fit the model, or options do not fit each other.
     DataError
-        If a sentence cannot be scored; nothing is scored then.
+        If a text cannot be scored; nothing is scored then.
     ModelError
         If the model cannot be loaded, or gives NaN or infinity.
+    OutputExistsError
+        If `out` exists and `overwrite` is false.
 
     Examples
     --------
     babyssa score runs/ssa "the dogs bark ." "the dogs barks ."
+    babyssa score gpt2 --table stimuli.csv --per word --measure surprisal --base bits --out words.csv
+    babyssa score runs/ssa "the dogs ___ big ." --alternatives is are --measure probability
     babyssa score gpt2 --json < sentences.txt
     """
+    from babyssa.commands.words import mapping
     from babyssa.corpus.lines import sentences_from_stdin
+    from babyssa.errors import ConfigError
+    from babyssa.files import check_overwrite
     from babyssa.models.loading import as_loaded
-    from babyssa.models.scores import score
+    from babyssa.models.sentences import check_file_name, score, write_scores
 
-    if sentences is None:
+    if table is not None and sentences is not None:
+        raise ConfigError("there are both sentences and a table", remedy="leave one out")
+    if out is not None:
+        check_file_name(Path(out))
+        check_overwrite(Path(out).parent, [Path(out).name], overwrite)
+    if table is not None:
+        sentences = Path(table)
+    elif sentences is None:
         sentences = sentences_from_stdin()
-    return score(
+    result = score(
         as_loaded(model, device=device),
         sentences,
+        given=given,
+        separator=separator,
+        alternatives=tuple(alternatives),
+        columns=mapping(columns),
+        per=per,
+        punctuation=punctuation,
+        measure=measure,
+        base=base,
+        ranks=ranks,
         method=method,
         reduction=reduction,
         batch_size=batch_size,
         precision=precision,
     )
+    if out is not None:
+        write_scores(result, Path(out))
+    return result
 
 
 @checked

@@ -23,7 +23,7 @@ def probe(
     out: Path | None = None,
     order: Literal["bad-first", "good-first"] | None = None,
     method: Literal["pll", "pll-word-l2r", "holistic", "loglik"] | None = None,
-    reduction: Literal["sum", "mean"] | None = None,
+    reduction: Literal["sum", "mean", "per-word", "per-character"] | None = None,
     paradigms: Iterable[str] | None = None,
     limit: int | None = None,
     columns: Iterable[str] = (),
@@ -53,7 +53,8 @@ def probe(
     method : str, optional
         how to score; default: pll for masked models, loglik for causal ones, which take no other
     reduction : str, optional
-        from tokens to the sentence (default: sum); holistic is a mean by definition
+        from tokens to the sentence: their sum (default), or that per token (mean), word or character; holistic
+        is a mean by definition
     paradigms : iterable of str, optional
         only these paradigms
     limit : int, optional
@@ -94,13 +95,14 @@ def probe(
     babyssa probe runs/ssa --suite zorro/ --order bad-first --out results/zorro
     babyssa probe gpt2 --suite blimp.jsonl --method loglik --out results/gpt2
     """
+    from babyssa.commands.words import mapping
     from babyssa.files import check_overwrite
     from babyssa.probing.suites import Suite, load_suite
 
     if out is not None:
         check_overwrite(out, ["summary.json", "pairs.csv"], overwrite)
     if not isinstance(suite, Suite):
-        suite = load_suite(suite, order, _columns(columns), delimiter=delimiter, strict=strict)
+        suite = load_suite(suite, order, mapping(columns), delimiter=delimiter, strict=strict)
     suite = suite.select(paradigms, limit)
 
     from babyssa.models.loading import as_loaded
@@ -305,16 +307,3 @@ def saturation(
         write_saturation(result, Path(out))
         say(f"wrote saturation.csv, curves.csv, saturation.png to {out}")
     return result
-
-
-def _columns(words: Iterable[str]) -> dict[str, str]:
-    """``["good=a", "bad=b"]`` as a dict."""
-    from babyssa.errors import ConfigError
-
-    pairs = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not (key and equals and value):
-            raise ConfigError(f"--columns takes words like good=NAME, not '{word}'")
-        pairs[key] = value
-    return pairs

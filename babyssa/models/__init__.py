@@ -12,6 +12,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "text_perplexity": ["Perplexity", "perplexity"],
         "loading": ["LoadedModel", "as_loaded", "load_model", "weights_sha256"],
-        "scores": ["SentenceScore", "SentenceScores", "choose_method", "score"],
+        "scores": ["choose_method"],
+        "sentences": ["SentenceScore", "SentenceScores", "score"],
     },
 )

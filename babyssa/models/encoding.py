@@ -20,6 +20,9 @@ from babyssa.models.loading import LoadedModel
 _SENTENCES_PER_CALL = 1024
 _DOCUMENTS_AT_ONCE = 1000
 
+Span = tuple[int, int]
+"""Characters of a text, from and to."""
+
 
 @dataclass(frozen=True)
 class Encoding:
@@ -30,15 +33,18 @@ class Encoding:
     ids : tuple of int
         Token ids with special tokens.
     inside : tuple of int
-        Positions in `ids` of the sentence's own tokens.
+        Positions in `ids` of the tokens to be scored: the sentence's own, or those of a part of it.
     words : tuple of int or None
         The number of the word that each position in `inside` belongs to: a word is a pre-token of the tokenizer
         (for byte-level BPE, a run of letters, of digits or of other signs). None if the tokenizer cannot say.
+    spans : tuple of (int, int) or None
+        The characters of the sentence, from and to, that each position in `inside` stands for. None as above.
     """
 
     ids: tuple[int, ...]
     inside: tuple[int, ...]
     words: tuple[int, ...] | None
+    spans: tuple[tuple[int, int], ...] | None
 
 
 @dataclass(frozen=True)
@@ -52,31 +58,37 @@ class Encodings:
     ids : (sentences, length) int
         Token ids with special tokens.
     inside : (sentences, length) bool
-        Whether a token is the sentence's own, not a special token.
+        Whether a token is to be scored; special tokens never are.
     words : (sentences, length) int or None
         The number of the word that a token belongs to.
+    spans : (sentences, length, 2) int or None
+        The characters that a token stands for; -1 where `inside` is false.
     """
 
     index: np.ndarray
     ids: np.ndarray
     inside: np.ndarray
     words: np.ndarray | None
+    spans: np.ndarray | None
 
     def parts(self, size: int) -> Iterator[Encodings]:
         """Yield the same sentences, at most `size` at a time."""
         for start in range(0, len(self.index), size):
             part = slice(start, start + size)
-            words = None if self.words is None else self.words[part]
-            yield replace(self, index=self.index[part], ids=self.ids[part], inside=self.inside[part], words=words)
+            arrays = {name: value[part] for name, value in vars(self).items() if value is not None}
+            yield replace(self, **arrays)
 
 
 def encode(loaded: LoadedModel, sentence: str) -> Encoding:
     """The token ids of one sentence; see :func:`encode_all`."""
-    return next(_encode(loaded, [sentence], [{}]))
+    return next(_encode(loaded, [sentence], [{}], [None]))
 
 
 def encode_all(
-    loaded: LoadedModel, sentences: Iterable[str], places: Iterable[Mapping[str, Any]] | None = None
+    loaded: LoadedModel,
+    sentences: Iterable[str],
+    places: Iterable[Mapping[str, Any]] | None = None,
+    parts: Iterable[Span | None] | None = None,
 ) -> list[Encodings]:
     """The token ids of sentences: between special tokens for a masked model, after bos for a causal one.
 
@@ -90,21 +102,28 @@ def encode_all(
         Any texts.
     places : iterable of mapping, optional
         ``path`` and ``line`` of each sentence, for error messages.
+    parts : iterable of (int, int) or None, optional
+        The characters of each sentence, from and to, whose tokens are to be scored (default: all). A token that
+        reaches into a part from before it belongs to it, as in BabyLM's pipeline.
 
     Returns
     -------
     list of Encodings
-        One per number of tokens, ascending; 9 bytes per token and 8 per sentence in all.
+        One per number of tokens, ascending; 17 bytes per token and 8 per sentence in all.
 
     Raises
     ------
     DataError
-        If a sentence is empty, not valid Unicode, too long for the model, or loses characters in the tokenizer.
+        If a sentence is empty, not valid Unicode, too long for the model, or loses characters in the tokenizer,
+        or a part has no token.
     ModelError
-        If a causal model's tokenizer has neither bos nor eos, so that nothing predicts the first token.
+        If a causal model's tokenizer has neither bos nor eos, so that nothing predicts the first token, or a slow
+        tokenizer is to find a part.
     """
     collected: dict[int, _Columns] = {}
-    for index, encoding in enumerate(_encode(loaded, sentences, repeat({}) if places is None else places)):
+    places = repeat({}) if places is None else places
+    parts = repeat(None) if parts is None else parts
+    for index, encoding in enumerate(_encode(loaded, sentences, places, parts)):
         collected.setdefault(len(encoding.ids), _Columns()).add(index, encoding)
     return [collected[length].encodings(length) for length in sorted(collected)]
 
@@ -113,7 +132,8 @@ class _Columns:
     """Encodings of one length, as they are collected."""
 
     def __init__(self) -> None:
-        self.index, self.ids, self.inside, self.words = array("q"), array("i"), array("b"), array("i")
+        self.index, self.inside = array("q"), array("b")
+        self.ids, self.words, self.spans = array("i"), array("i"), array("i")
 
     def add(self, index: int, encoding: Encoding) -> None:
         inside = [False] * len(encoding.ids)
@@ -122,11 +142,13 @@ class _Columns:
         self.index.append(index)
         self.ids.extend(encoding.ids)
         self.inside.extend(inside)
-        if encoding.words is not None:
-            words = [-1] * len(encoding.ids)
-            for position, word in zip(encoding.inside, encoding.words, strict=True):
+        if encoding.words is not None and encoding.spans is not None:
+            words, spans = [-1] * len(encoding.ids), [-1] * (2 * len(encoding.ids))
+            for position, word, span in zip(encoding.inside, encoding.words, encoding.spans, strict=True):
                 words[position] = word
+                spans[2 * position : 2 * position + 2] = span
             self.words.extend(words)
+            self.spans.extend(spans)
 
     def encodings(self, length: int) -> Encodings:
         return Encodings(
@@ -134,20 +156,27 @@ class _Columns:
             np.asarray(self.ids).reshape(-1, length),
             np.asarray(self.inside).astype(bool).reshape(-1, length),
             np.asarray(self.words).reshape(-1, length) if self.words else None,
+            np.asarray(self.spans).reshape(-1, length, 2) if self.spans else None,
         )
 
 
 def _encode(
-    loaded: LoadedModel, sentences: Iterable[str], places: Iterable[Mapping[str, Any]]
+    loaded: LoadedModel,
+    sentences: Iterable[str],
+    places: Iterable[Mapping[str, Any]],
+    parts: Iterable[Span | None],
 ) -> Iterator[Encoding]:
     """Yield the encoding of each sentence."""
-    remaining = zip(sentences, places, strict=False)
+    remaining = zip(sentences, places, parts, strict=False)
     while block := list(islice(remaining, _SENTENCES_PER_CALL)):
         yield from _encode_block(loaded, *zip(*block, strict=True))
 
 
 def _encode_block(
-    loaded: LoadedModel, sentences: Sequence[str], places: Sequence[Mapping[str, Any]]
+    loaded: LoadedModel,
+    sentences: Sequence[str],
+    places: Sequence[Mapping[str, Any]],
+    parts: Sequence[Span | None],
 ) -> Iterator[Encoding]:
     tokenizer = loaded.tokenizer
     for sentence, place in zip(sentences, places, strict=True):
@@ -165,7 +194,7 @@ def _encode_block(
     )
     forbidden = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
     start = () if masked else (start_id(loaded),)
-    for index, (sentence, place) in enumerate(zip(sentences, places, strict=True)):
+    for index, (sentence, place, part) in enumerate(zip(sentences, places, parts, strict=True)):
         ids = encoded["input_ids"][index]
         added = encoded["special_tokens_mask"][index] if masked else [0] * len(ids)
         inside = [position for position, special in enumerate(added) if not special]
@@ -175,7 +204,13 @@ def _encode_block(
             if ids[position] in forbidden:
                 token = tokenizer.convert_ids_to_tokens(ids[position])
                 raise DataError(f"sentence {quoted(sentence)} is read as having special token {token}", **place)
-        words = None
+        words = spans = None
+        if part is not None and not tokenizer.is_fast:
+            raise ModelError(
+                "the tokenizer does not say which characters a token stands for",
+                path=loaded.name,
+                remedy="use a fast tokenizer to score a part of a text",
+            )
         if tokenizer.is_fast:
             offsets = encoded["offset_mapping"][index]
             dropped = _dropped(sentence, [offsets[position] for position in inside])
@@ -185,8 +220,14 @@ def _encode_block(
                     **place,
                     remedy="use a tokenizer with an unknown token or the whole byte alphabet",
                 )
+            if part is not None:
+                begin, end = part
+                inside = [p for p in inside if offsets[p][1] > begin and offsets[p][0] < end]
+                if not inside:
+                    raise DataError(f"{quoted(sentence[begin:end])} in {quoted(sentence)} has no tokens", **place)
             word_of = encoded.word_ids(index)
             words = tuple(word_of[position] for position in inside)
+            spans = tuple(offsets[position] for position in inside)
         length = len(start) + len(ids)
         if loaded.max_tokens is not None and length > loaded.max_tokens:
             raise DataError(
@@ -194,7 +235,7 @@ def _encode_block(
                 **place,
                 remedy="shorten or drop it",
             )
-        yield Encoding((*start, *ids), tuple(len(start) + position for position in inside), words)
+        yield Encoding((*start, *ids), tuple(len(start) + position for position in inside), words, spans)
 
 
 def _check_text(sentence: str, place: Mapping[str, Any]) -> None:

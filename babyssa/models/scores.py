@@ -13,25 +13,22 @@ Sources: ``pll`` Salazar et al. 2020 (arXiv 1910.14659); ``pll-word-l2r`` Kauf &
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from babyssa.display import Column, Shown, Table, readable_token
-from babyssa.errors import ConfigError, DataError, ModelError, nearest, quoted
-from babyssa.models.encoding import Encodings, encode_all
-from babyssa.models.loading import LoadedModel, Precision, as_loaded, evaluating
+from babyssa.errors import ConfigError, ModelError, nearest, quoted
+from babyssa.models.encoding import Encodings
+from babyssa.models.loading import LoadedModel, Precision, evaluating
 from babyssa.models.roberta import computes, logits_at
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Reduction = Literal["sum", "mean"]
+Reduction = Literal["sum", "mean", "per-word", "per-character"]
+_REDUCTIONS: tuple[Reduction, ...] = get_args(Reduction)
 
 _TOKENS_PER_BATCH = {"cpu": 2048, "cuda": 65536}
 _LOGITS_PER_BATCH = 2**26
@@ -43,73 +40,28 @@ _TOKENS_PER_CHUNK = 2**21
 
 
 @dataclass(frozen=True)
-class SentenceScore:
-    """One sentence's score.
+class Scored:
+    """The scored tokens of one text.
 
     Attributes
     ----------
-    text : str
-        The sentence as given.
-    tokens : tuple of str
-        The tokens that were scored.
-    token_scores : tuple of float
-        Log-probability of each, in nats.
-    score : float
-        Their sum or mean.
+    index : int
+        Its place among all texts.
+    ids : list of int
+        The tokens.
+    values : list of float
+        Their log-probabilities, in nats.
+    ranks : list of int or None
+        How many tokens of the vocabulary are more probable at that place, plus one; None if not asked for.
+    spans : list of (int, int) or None
+        The characters that they stand for; None if the tokenizer cannot say.
     """
 
-    text: str
-    tokens: tuple[str, ...]
-    token_scores: tuple[float, ...]
-    score: float
-
-
-@dataclass(frozen=True)
-class SentenceScores(Shown, Sequence):
-    """The scores of some sentences, in nats; a sequence of :class:`SentenceScore`.
-
-    Attributes
-    ----------
-    model, method, reduction, precision : str
-        How they were scored.
-    sentences : tuple of SentenceScore
-        In the order given.
-    """
-
-    model: str
-    method: str
-    reduction: str
-    precision: str
-    sentences: tuple[SentenceScore, ...]
-
-    def __getitem__(self, index):
-        return self.sentences[index]
-
-    def __len__(self) -> int:
-        return len(self.sentences)
-
-    def summary(self) -> dict[str, Any]:
-        """All of it as plain values."""
-        return asdict(self)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per token, with its sentence."""
-        import pandas as pd
-
-        rows = [
-            (number, scored.text, readable_token(token), value)
-            for number, scored in enumerate(self.sentences)
-            for token, value in zip(scored.tokens, scored.token_scores, strict=True)
-        ]
-        return pd.DataFrame(rows, columns=["sentence", "text", "token", "score"])
-
-    def tables(self) -> Iterator[Table]:
-        yield Table((), (), f"{self.model}, {self.method} ({self.reduction}), nats")
-        for scored in self.sentences:
-            tokens = map(readable_token, scored.tokens)
-            rows = list(zip(tokens, scored.token_scores, strict=True))
-            columns = (Column("token"), Column("score", ".4f"))
-            yield Table(columns, rows, scored.text, total=(self.reduction, scored.score))
+    index: int
+    ids: list[int]
+    values: list[float]
+    ranks: list[int] | None
+    spans: list[list[int]] | None
 
 
 @dataclass(frozen=True)
@@ -206,38 +158,11 @@ def _loglik(encodings: Encodings, loaded: LoadedModel) -> Questions:
 
 
 METHODS = {
-    "pll": Method("masked", ("sum", "mean"), _inside, _pll, masks=True),
-    "pll-word-l2r": Method("masked", ("sum", "mean"), _inside, _pll_word_l2r, masks=True),
+    "pll": Method("masked", _REDUCTIONS, _inside, _pll, masks=True),
+    "pll-word-l2r": Method("masked", _REDUCTIONS, _inside, _pll_word_l2r, masks=True),
     "holistic": Method("masked", ("mean",), _everything, _holistic, masks=False),
-    "loglik": Method("causal", ("sum", "mean"), _inside, _loglik, masks=False),
+    "loglik": Method("causal", _REDUCTIONS, _inside, _loglik, masks=False),
 }
-
-
-def score(
-    model: Any,
-    sentences: Iterable[str],
-    *,
-    method: str | None = None,
-    reduction: str | None = None,
-    batch_size: int | None = None,
-    precision: Precision = "float32",
-) -> SentenceScores:
-    """Score sentences with a model; :func:`babyssa.score` explains the parameters."""
-    if isinstance(sentences, str):
-        raise ConfigError("sentences must be a list of strings, not one string", remedy="put it in a list")
-    check_precision(precision)
-    loaded = as_loaded(model)
-    method, reduction = choose_method(loaded, method, reduction)
-    sentences = list(sentences)
-    for number, sentence in enumerate(sentences, start=1):
-        if not isinstance(sentence, str):
-            raise DataError(f"sentence {number} is not a string but {type(sentence).__name__}")
-    encodings = encode_all(loaded, sentences)
-    results: list[SentenceScore | None] = [None] * len(sentences)
-    for index, ids, values in token_scores(loaded, sentences, encodings, method, batch_size, precision):
-        tokens = loaded.tokenizer.convert_ids_to_tokens(ids)
-        results[index] = SentenceScore(sentences[index], tuple(tokens), tuple(values), reduce(values, reduction))
-    return SentenceScores(loaded.name, method, reduction, precision, tuple(results))
 
 
 def check_precision(precision: str) -> None:
@@ -268,17 +193,26 @@ def choose_method(loaded: LoadedModel, method: str | None, reduction: str | None
     possible = METHODS[method].reductions
     if reduction is None:
         reduction = possible[0]
-    if reduction not in ("sum", "mean"):
-        raise ConfigError(f"unknown reduction '{reduction}'", remedy=nearest(reduction, ("sum", "mean")))
+    if reduction not in _REDUCTIONS:
+        raise ConfigError(f"unknown reduction '{reduction}'", remedy=nearest(reduction, _REDUCTIONS))
     if reduction not in possible:
         raise ConfigError(f"method '{method}' is a {possible[0]} by definition", remedy="leave --reduction out")
     return method, reduction
 
 
-def reduce(values: Sequence[float], reduction: str) -> float:
-    """Sum or mean, correctly rounded, so that equal values in another order make equal scores."""
-    total = math.fsum(values)
-    return total if reduction == "sum" else total / len(values)
+def reduce(values: Sequence[float], reduction: str, text: str) -> float:
+    """From the tokens of `text` to its score: their sum, by itself or per token, word or character.
+
+    The sum is correctly rounded, so that equal values in another order make equal scores. Words are what stands
+    between white space; white space around the text counts for no character.
+    """
+    divisor = {
+        "sum": 1,
+        "mean": len(values),
+        "per-word": len(text.split()),
+        "per-character": len(text.strip()),
+    }
+    return math.fsum(values) / divisor[reduction]
 
 
 def token_scores(
@@ -289,8 +223,9 @@ def token_scores(
     batch_size: int | None = None,
     precision: Precision = "float32",
     answered: Callable[[int], None] = lambda n: None,
-) -> Iterator[tuple[int, list[int], list[float]]]:
-    """Yield each sentence's index, the ids of its scored tokens and their log-probabilities, by sentence length.
+    ranks: bool = False,
+) -> Iterator[Scored]:
+    """Yield the scored tokens of each sentence, by sentence length; their ranks too, if asked for.
 
     Rows are built and answered in chunks, so memory does not grow with the number of sentences. `answered` is
     called after each batch with the number of tokens that it scored.
@@ -308,19 +243,33 @@ def token_scores(
         length = same_length.ids.shape[1]
         size = max(1, _TOKENS_PER_CHUNK // (length**2 if of.masks else length))
         for chunk in same_length.parts(size):
-            answers = engine.answer(of.questions(chunk, loaded), answered)
+            questions = of.questions(chunk, loaded)
+            found_ranks = np.empty(len(questions.row), dtype=np.int64) if ranks else None
+            answers = engine.answer(questions, answered, found_ranks)
             scored = of.scored(chunk)
-            ends = scored.sum(axis=1).cumsum()[:-1]
-            for index, ids, values in zip(
-                chunk.index.tolist(), np.split(chunk.ids[scored], ends), np.split(answers, ends), strict=True
+            ends = scored.sum(axis=1).cumsum()
+            for index, begin, end, ids, spans in zip(
+                chunk.index.tolist(),
+                (0, *ends[:-1]),
+                ends,
+                np.split(chunk.ids[scored], ends[:-1]),
+                [None] * len(ends) if chunk.spans is None else np.split(chunk.spans[scored], ends[:-1]),
+                strict=True,
             ):
+                values = answers[begin:end]
                 if not np.isfinite(values).all():
                     raise ModelError(
                         f"a token of sentence {quoted(sentences[index])} has log-probability NaN or infinity",
                         path=loaded.name,
                         remedy="the weights are broken or overflow: load the model in float32",
                     )
-                yield index, ids.tolist(), values.tolist()
+                yield Scored(
+                    index,
+                    ids.tolist(),
+                    values.tolist(),
+                    None if found_ranks is None else found_ranks[begin:end].tolist(),
+                    None if spans is None else spans.tolist(),
+                )
 
 
 def number_of_scored_tokens(encodings: Sequence[Encodings], method: str) -> int:
@@ -339,8 +288,16 @@ class Engine:
         self.vocabulary = loaded.model.get_input_embeddings().num_embeddings
         self.forward: Forward | None = None
 
-    def answer(self, questions: Questions, answered: Callable[[int], None] = lambda n: None) -> np.ndarray:
-        """One float32 log-probability per question; `answered` is called with the number in each batch."""
+    def answer(
+        self,
+        questions: Questions,
+        answered: Callable[[int], None] = lambda n: None,
+        ranks: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """One float32 log-probability per question; `answered` is called with the number in each batch.
+
+        `ranks`, if given, is filled with the rank of each target at its position, from 1.
+        """
         length = questions.rows.shape[1]
         rows, distinct = _distinct(questions.rows)
         # Each place once, row by row: several questions may ask about one place.
@@ -356,8 +313,11 @@ class Engine:
                 logits = self._logits(rows[start : start + size], row[first:last] - start, position[first:last])
                 own = slice(*np.searchsorted(place, (first, last)))
                 line = self._tensor(place[own] - first)
-                values = logits[line, self._tensor(target[own])] - logits.logsumexp(dim=-1)[line]
+                asked = logits[line, self._tensor(target[own])]
+                values = asked - logits.logsumexp(dim=-1)[line]
                 answers[order[own]] = values.cpu().numpy()
+                if ranks is not None:
+                    ranks[order[own]] = (logits[line] > asked[:, None]).sum(dim=-1).cpu().numpy() + 1
                 answered(len(values))
         return answers
 

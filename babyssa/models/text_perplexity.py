@@ -240,7 +240,7 @@ def _measure(
         encodings = encode_all(loaded, sentences, [{"path": file}] * len(sentences))
         with counting("predicting tokens", number_of_scored_tokens(encodings, "pll")) as answered:
             scores = token_scores(loaded, sentences, encodings, "pll", batch_size, answered=answered)
-            nats = -np.concatenate([values for _, _, values in scores])
+            nats = -np.concatenate([found.values for found in scores])
     total = math.fsum(nats)
     return Perplexity(
         model=loaded.name,

@@ -172,10 +172,8 @@ def _score_pairs(
     sentences, encodings = _encode(loaded, suite)
     scores = np.empty(len(sentences))
     with counting("probing", number_of_scored_tokens(encodings, method)) as answered:
-        for index, _, values in token_scores(
-            loaded, sentences, encodings, method, batch_size, precision, answered
-        ):
-            scores[index] = reduce(values, reduction)
+        for found in token_scores(loaded, sentences, encodings, method, batch_size, precision, answered):
+            scores[found.index] = reduce(found.values, reduction, sentences[found.index])
     for same_length in encodings:
         # Members that the tokenizer reads alike tie exactly, though different batches differ in the last digit.
         pair = same_length.index // 2

@@ -9,14 +9,15 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from babyssa.console import say
-from babyssa.corpus.lines import filled_lines, read_lines, say_skipped
+from babyssa.corpus.lines import read_lines, say_skipped
+from babyssa.corpus.tables import DELIMITERS, Row, fields, json_rows, records
 from babyssa.errors import ConfigError, DataError, nearest, quoted
 from babyssa.files import read_yaml, resource
 from babyssa.language.pairs import MANIFEST, MinimalPair
@@ -37,10 +38,7 @@ PAIR_COLUMNS = (
 _TABLE_COLUMNS, _BLIMP_KEYS = PAIR_COLUMNS[:2]
 _NAME_COLUMNS = {"paradigm": ("paradigm", "UID"), "phenomenon": ("phenomenon", "linguistics_term")}
 _ROLES = ("good", "bad", *_NAME_COLUMNS)
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _DELIMITER_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
-# A line number and what stands there, by column, key, or role.
-_Row = tuple[int, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class Layout:
 
 
 # A file's path, its lines and its layout to its rows, and which of their columns has each role.
-Format = Callable[[Path, list[str], Layout], tuple[list[_Row], dict[str, str]]]
+Format = Callable[[Path, list[str], Layout], tuple[list[Row], dict[str, str]]]
 
 
 @dataclass(frozen=True)
@@ -381,7 +379,7 @@ def _text_of(record: dict[str, Any], column: str, role: str, path: Path, line: i
     return value
 
 
-def _text_rows(path: Path, lines: list[str], layout: Layout) -> tuple[list[_Row], dict[str, str]]:
+def _text_rows(path: Path, lines: list[str], layout: Layout) -> tuple[list[Row], dict[str, str]]:
     """Two lines a pair, in the order that the layout states."""
     if layout.order is None:
         raise ConfigError(
@@ -389,7 +387,7 @@ def _text_rows(path: Path, lines: list[str], layout: Layout) -> tuple[list[_Row]
             path=path,
             remedy="pass --order bad-first (as Zorro is published) or --order good-first",
         )
-    rows: list[_Row] = []
+    rows: list[Row] = []
     empty: list[int] = []
     first: str | None = None
     for number, line in enumerate((line.rstrip("\r\n") for line in lines), start=1):
@@ -417,19 +415,9 @@ def _text_rows(path: Path, lines: list[str], layout: Layout) -> tuple[list[_Row]
     return rows, {"good": "good", "bad": "bad"}
 
 
-def _json_rows(path: Path, lines: list[str], layout: Layout) -> tuple[list[_Row], dict[str, str]]:
+def _json_rows(path: Path, lines: list[str], layout: Layout) -> tuple[list[Row], dict[str, str]]:
     """A JSON object a line."""
-    rows: list[_Row] = []
-    for number, line in filled_lines(lines, path):
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DataError(f"broken JSON: {error.msg}", path=path, line=number) from None
-        except RecursionError:
-            raise DataError("broken JSON: nested too deeply", path=path, line=number) from None
-        if not isinstance(record, dict):
-            raise DataError("not a JSON object", path=path, line=number)
-        rows.append((number, record))
+    rows = json_rows(path, lines)
     if not rows:
         return [], {}
     line, first = rows[0]
@@ -439,15 +427,15 @@ def _json_rows(path: Path, lines: list[str], layout: Layout) -> tuple[list[_Row]
     return rows, chosen
 
 
-def _table_rows(path: Path, lines: list[str], layout: Layout) -> tuple[list[_Row], dict[str, str]]:
+def _table_rows(path: Path, lines: list[str], layout: Layout) -> tuple[list[Row], dict[str, str]]:
     """The rows of a table, under their header."""
     columns, delimiter = layout.columns, layout.delimiter
-    usual = _DELIMITERS[path.suffix]
+    usual = DELIMITERS[path.suffix]
     candidates = [delimiter] if delimiter else [usual, *(sign for sign in _DELIMITER_NAMES if sign != usual)]
     first_error = None
     for sign in candidates:
         try:
-            table = _fields(path, lines, sign)
+            table = fields(path, lines, sign)
             header_line, header = next(table, (1, []))
             chosen = _choose_columns(path, header_line, header, columns, _TABLE_COLUMNS, "column")
             break
@@ -456,44 +444,16 @@ def _table_rows(path: Path, lines: list[str], layout: Layout) -> tuple[list[_Row
     else:
         raise first_error
     try:
-        rows = _records(path, header, table)
+        rows = records(path, header, table)
     except DataError:
         if sign != "\t":
             raise
         # Quotation marks that do not pair are text: a table of this kind is written without quoting.
-        table = _fields(path, lines, sign, quoting=csv.QUOTE_NONE)
-        rows = _records(path, next(table)[1], table)
+        table = fields(path, lines, sign, quoting=csv.QUOTE_NONE)
+        rows = records(path, next(table)[1], table)
     if sign != usual or (chosen["good"], chosen["bad"]) != _TABLE_COLUMNS:
         _say_choice(path, chosen, columns, sign if sign != usual and not delimiter else None)
     return rows, chosen
-
-
-def _fields(
-    path: Path, lines: list[str], delimiter: str, quoting: int = csv.QUOTE_MINIMAL
-) -> Iterator[tuple[int, list[str]]]:
-    """The fields of each row of a table, the header first, with the line that each begins on."""
-    reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
-    start = 1
-    try:
-        for fields in reader:
-            yield start, fields
-            start = reader.line_num + 1
-    except csv.Error as error:
-        raise DataError(f"broken row: {error}", path=path, line=reader.line_num) from None
-
-
-def _records(path: Path, header: list[str], table: Iterator[tuple[int, list[str]]]) -> list[_Row]:
-    rows: list[_Row] = []
-    empty: list[int] = []
-    for line, fields in table:
-        if len(fields) < 2 and not "".join(fields).strip():
-            empty.append(line)
-        elif len(fields) != len(header):
-            raise DataError(f"{len(fields)} fields under {len(header)} columns", path=path, line=line)
-        else:
-            rows.append((line, dict(zip(header, fields, strict=True))))
-    say_skipped(empty, path)
-    return rows
 
 
 FORMATS: dict[str, Format] = {".txt": _text_rows, ".jsonl": _json_rows, ".csv": _table_rows, ".tsv": _table_rows}

@@ -179,7 +179,7 @@ def test_progress_counts_every_scored_token_once(masked):
     for method in ("pll", "holistic"):
         counted = []
         scores = list(token_scores(loaded, SENTENCES, encodings, method, batch_size=2, answered=counted.append))
-        expected = sum(len(values) for _, _, values in scores)
+        expected = sum(len(found.values) for found in scores)
         assert sum(counted) == number_of_scored_tokens(encodings, method) == expected
 
 
