@@ -105,8 +105,9 @@ def score(
     Examples
     --------
     babyssa score runs/ssa "the dogs bark ." "the dogs barks ."
-    babyssa score gpt2 --table stimuli.csv --per word --measure surprisal --base bits --out words.csv
-    babyssa score runs/ssa "the dogs ___ big ." --alternatives is are --measure probability
+    babyssa score gpt2 --table texts.csv --per word --out words.csv
+    babyssa score runs/ssa "absorbs sweat ." --given "a sock"
+    babyssa score runs/ssa "the dogs ___ big ." --alternatives is are
     babyssa score gpt2 --json < sentences.txt
     """
     from babyssa.commands.words import mapping
