@@ -55,6 +55,7 @@ VERBS = {
     "compare": Verb("experiments", "compare", "compare variants over seeds from probe results"),
     "report": Verb("reporting", "report", "write a page of results, for any browser"),
     "sweep": Verb("experiments", "sweep", "train and probe variants x seeds, then compare"),
+    "export": Verb("sharing", "export", "write a model that loads without babyssa"),
 }
 WITH_JSON = ("score", "perplexity", "attention")
 WIDEST_HELP = 100

@@ -14,6 +14,7 @@ import inspect
 import os
 from contextvars import ContextVar
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -23,6 +24,7 @@ from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 from transformers.models.auto import modeling_auto
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
+from babyssa.attention.flat import MODULE, auto_map, modelling_code
 from babyssa.attention.registry import (
     build_scoring,
     class_of,
@@ -37,7 +39,8 @@ from babyssa.errors import ConfigError, ModelError
 IMPLEMENTATION = "babyssa"
 _PREFIX = "babyssa-"
 # A label whose key is no number: every transformers config raises an error that quotes it.
-_GUARD = "this checkpoint needs 'import babyssa.attention'"
+_GUARD = "attention_scoring needs trust_remote_code=True, or 'import babyssa.attention' first"
+_ABOUT_GUARD = "no label: keeps classes that ignore attention_scoring from loading this model as Softmax"
 # Whether the running call of a model wants attention weights; a layer called on its own may.
 _need_weights: ContextVar[bool] = ContextVar("need_weights", default=True)
 
@@ -150,7 +153,7 @@ def _dispatches(kind: type[nn.Module]) -> bool:
 
 
 def _heads_of(layer: nn.Module) -> int:
-    for owner in (layer, layer.config):
+    for owner in (layer, getattr(layer, "config", None)):
         for name in ("num_attention_heads", "num_heads", "n_head"):
             if isinstance(getattr(owner, name, None), int):
                 return getattr(owner, name)
@@ -202,7 +205,8 @@ class ScoredConfigMixin:
 
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **kwargs):
-        labels = {key: label for key, label in (config_dict.get("id2label") or {}).items() if key != _GUARD}
+        labels = config_dict.get("id2label") or {}
+        labels = {key: label for key, label in labels.items() if str(key).isdecimal()}
         config_dict = {key: value for key, value in config_dict.items() if key != "id2label"}
         return super().from_dict({**config_dict, "id2label": labels} if labels else config_dict, **kwargs)
 
@@ -215,7 +219,7 @@ class ScoredConfigMixin:
 
 def _guarded(values: dict[str, Any]) -> dict[str, Any]:
     """A config's values, such that transformers alone refuses them."""
-    labels = {**{str(key): label for key, label in (values.get("id2label") or {}).items()}, _GUARD: ""}
+    labels = {**{str(key): label for key, label in (values.get("id2label") or {}).items()}, _GUARD: _ABOUT_GUARD}
     return {**values, "attn_implementation": IMPLEMENTATION, "id2label": labels}
 
 
@@ -234,6 +238,17 @@ class ScoredModelMixin:
                 f"{type(self).__name__} cannot use attention '{attn_implementation}' in place of its scoring",
                 remedy="keep it: output_attentions works as it is",
             )
+
+    def save_pretrained(self, save_directory: str | os.PathLike, *args, **kwargs) -> None:
+        """As transformers does, with code that loads the model where this package is not installed."""
+        stock = next(kind for kind in type(self.config).__mro__ if not issubclass(kind, ScoredConfigMixin))
+        if stock.__module__.startswith("transformers."):
+            code = modelling_code(stock, self.config.attention_scoring)
+            self.config.auto_map = auto_map(stock)
+            if kwargs.get("is_main_process", True):
+                Path(save_directory).mkdir(parents=True, exist_ok=True)
+                (Path(save_directory) / f"{MODULE}.py").write_text(code, encoding="utf-8")
+        super().save_pretrained(save_directory, *args, **kwargs)
 
     def __call__(self, *args, **kwargs):
         wanted = kwargs.get("output_attentions")
@@ -254,7 +269,10 @@ class ScoredModelMixin:
 
     def _init_weights(self, module: nn.Module) -> None:
         if isinstance(module, Scoring):
-            module.reset_parameters()
+            # transformers 5.0 to 5.12 calls this for modules whose weights it has loaded.
+            loaded = [getattr(value, "_is_hf_initialized", False) for value in module.parameters()]
+            if not (loaded and all(loaded)):
+                module.reset_parameters()
         else:
             super()._init_weights(module)
 
