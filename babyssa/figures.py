@@ -64,7 +64,12 @@ def series(number: int) -> dict[str, str]:
 
 @styled
 def save_figure(figure: Figure, path: Path, description: str = "") -> None:
-    """Write a figure as PNG with `description` in its metadata; glyphs that the font lacks give no warning."""
+    """Write a figure as PNG, PDF or SVG, by the name's end, with `description` in its metadata.
+
+    Glyphs that the font lacks give no warning.
+    """
+    kind = Path(path).suffix[1:].lower()
+    key = "Subject" if kind == "pdf" else "Description"
     with warnings.catch_warnings(), atomic_write(path, "wb") as file:
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure.savefig(file, format="png", metadata={"Description": description} if description else None)
+        figure.savefig(file, format=kind, metadata={key: description} if description else None)

@@ -10,7 +10,7 @@ from babyssa.checks import checked
 from babyssa.decoder.config import DecoderTraining
 from babyssa.encoder.config import EncoderTraining
 from babyssa.errors import ConfigError
-from babyssa.synthetic.config import Shifts, SyntheticTraining
+from babyssa.synthetic.config import Data, Shifts, SyntheticTraining
 
 if TYPE_CHECKING:
     from babyssa.comparison.report import Comparison, Comparisons
@@ -104,17 +104,20 @@ def shift(
     deviant: float = Shifts.deviant,
     sequences: int = Shifts.sequences,
     seed: int = Shifts.seed,
+    data: tuple[Data, ...] = Shifts.data,
+    figures: Literal["png", "pdf", "svg"] = "png",
     overwrite: bool = False,
 ) -> ShiftResults:
     """Test models of synthetic tasks under shift: scale, length, one deviant number.
 
-    Writes the numbers as CSV, shifts.md with the verdict against Softmax, and figures with intervals over
-    seeds. All models of a task read the same sequences.
+    Writes the numbers as CSV, shifts.md with the verdict against Softmax, and figures, with intervals over seeds
+    where there are several. All models of a task read the same numbers. Models are named by their scoring and by
+    every setting in which they differ, and each is compared with Softmax with otherwise the same settings.
 
     Parameters
     ----------
     runs : iterable of path-like
-        run folders of babyssa train synthetic, of any tasks, variants and seeds
+        run folders of babyssa train synthetic, of any tasks, variants, settings and seeds
     out : path-like
         folder to write
     scales : tuple of float
@@ -127,6 +130,10 @@ def shift(
         new sequences for each shift
     seed : int
         decides those sequences
+    data : tuple of {"designed", "iid"}
+        how the signs of a quantifier's numbers are drawn (default: each way that a run was trained on)
+    figures : str
+        format of the figures
     overwrite : bool
         replace earlier results in --out
 
@@ -145,14 +152,15 @@ def shift(
     --------
     babyssa shift runs/every/* --out shifts
     babyssa shift runs/linear/* --scales 3 10 --lengths 100 --out shifts
+    babyssa shift runs/every/* --data designed iid --figures pdf --out shifts
     """
     from babyssa.console import say
     from babyssa.synthetic import measure_shifts, write_shifts
     from babyssa.synthetic.shift_report import check_earlier_shifts
 
     check_earlier_shifts(out, overwrite)
-    results = measure_shifts(runs, Shifts(tuple(scales), tuple(lengths), deviant, sequences, seed))
-    write_shifts(results, out, overwrite=overwrite)
+    results = measure_shifts(runs, Shifts(tuple(scales), tuple(lengths), deviant, sequences, seed, tuple(data)))
+    write_shifts(results, out, figures=figures, overwrite=overwrite)
     say(f"wrote {out}")
     return results
 

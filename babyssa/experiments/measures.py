@@ -217,17 +217,23 @@ def measure_harness(folder: Path, options: Harness) -> Measured:
 
 
 def measure_shift(folder: Path, options: Shifts) -> Measured:
-    """The task's metric under every shift, the training distribution first."""
+    """The task's metric, and a quantifier's share of whole sequences, under every shift, unshifted first."""
     from babyssa.comparison.cells import Measured
     from babyssa.synthetic import measure_shifts
+    from babyssa.synthetic.shift_report import SIMPLE
     from babyssa.synthetic.tasks import TASKS
 
     runs = measure_shifts([folder], options).runs
-    of_model = runs[runs.blocks != "baseline"]
-    simple = runs[runs.blocks == "baseline"]
-    details = {name: dict(zip(own["shift"], own.value, strict=True)) for name, own in simple.groupby("model")}
-    values = dict(zip(of_model["shift"], of_model.value, strict=True))
-    return Measured(values, TASKS[of_model.task.iloc[0]].metric, details={"baselines": details})
+    metric = TASKS[runs.task.iloc[0]].metric
+    condition = runs["shift"].where(runs.measure == metric, runs["shift"] + ", " + runs.measure)
+    if runs.data.nunique() > 1:
+        condition = runs.data + ": " + condition
+    by_model = {
+        name: dict(zip(own.condition, own.value, strict=True))
+        for name, own in runs.assign(condition=condition).groupby("model", sort=False)
+    }
+    model = runs.model[runs.settings != SIMPLE].iloc[0]
+    return Measured(by_model.pop(model), metric, details={"baselines": by_model})
 
 
 class Kind(NamedTuple):

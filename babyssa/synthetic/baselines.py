@@ -7,17 +7,19 @@ from collections.abc import Callable
 import numpy as np
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
+from babyssa.synthetic.config import Data
 from babyssa.synthetic.tasks import Quantifier, Sample, Shift, Task
 
 Baseline = Callable[[Sample], np.ndarray]
 
 
-def baselines(task: Task, length: int, seed: int = 0) -> dict[str, Baseline]:
+def baselines(task: Task, length: int, data: Data, seed: int = 0) -> dict[str, Baseline]:
     """The baselines of a task by name: each takes a sample to predictions (sequences, predictions).
 
     - linear: least squares on the examples so far, and the mean of their y;
     - every, some: logistic regression on the mean so far and k, fitted once on `length` numbers of the
-      training distribution: a model that summarises its context without looking for one number.
+      training distribution: a model that summarises its context without looking for one number; and with iid
+      numbers the answer that is the more frequent one at every k, whatever the numbers.
 
     Parameters
     ----------
@@ -25,11 +27,16 @@ def baselines(task: Task, length: int, seed: int = 0) -> dict[str, Baseline]:
         The task.
     length : int
         Of the training sequences.
+    data : {"designed", "iid"}
+        How the signs of a quantifier's numbers are drawn.
     seed : int
         Of the sequences that logistic regression is fitted on.
     """
     if isinstance(task, Quantifier):
-        return {"logistic regression": _logistic_regression(task, length, seed)}
+        found: dict[str, Baseline] = {"logistic regression": _logistic_regression(task, length, data, seed)}
+        if data == "iid":
+            found["most frequent answer"] = lambda sample: np.full(sample.targets.shape, -task.sign)
+        return found
     return {"least squares": least_squares, "mean of y": mean_of_y}
 
 
@@ -51,8 +58,8 @@ def mean_of_y(sample: Sample) -> np.ndarray:
     return (np.cumsum(y, axis=1) - y) / np.maximum(before, 1)
 
 
-def _logistic_regression(task: Task, length: int, seed: int) -> Baseline:
-    training = task.sample(np.random.default_rng([seed, 2]), 1000, length, Shift())
+def _logistic_regression(task: Task, length: int, data: Data, seed: int) -> Baseline:
+    training = task.sample(np.random.default_rng([seed, 2]), 1000, length, Shift(data=data))
     model = LogisticRegression(max_iter=1000).fit(
         _running_means(training),
         training.targets.ravel(),

@@ -169,6 +169,8 @@ class Shifts(Settings):
         New sequences for each shift, the same for every model.
     seed : int
         Decides those sequences.
+    data : list of {"designed", "iid"}
+        How the signs of a quantifier's numbers are drawn; if not given, in each way that a run was trained on.
     """
 
     scales: tuple[float, ...] = (2.0, 3.0, 5.0, 10.0, 30.0)
@@ -176,3 +178,4 @@ class Shifts(Settings):
     deviant: Annotated[float, at_least(0)] = 70.0
     sequences: Annotated[int, at_least(2)] = 500
     seed: Seed = 0
+    data: tuple[Data, ...] = ()

@@ -41,10 +41,13 @@ class InContextOutput(ModelOutput):
         (batch, length): one number after each number read; for a quantifier, a logit.
     attentions : tuple of Tensor, optional
         Attention weights of each layer, (batch, heads, query, key).
+    hidden_states : tuple of Tensor, optional
+        What each layer reads, and after the last one what is read out, (batch, length, width).
     """
 
     predictions: Tensor | None = None
     attentions: tuple[Tensor, ...] | None = None
+    hidden_states: tuple[Tensor, ...] | None = None
 
 
 class _Nothing(nn.Module):
@@ -112,7 +115,7 @@ class InContextTransformer(GPT2PreTrainedModel):
             **kwargs,
         )
         predictions = self.read_out(states.last_hidden_state).squeeze(-1)
-        return InContextOutput(predictions=predictions, attentions=states.attentions)
+        return InContextOutput(predictions, states.attentions, states.hidden_states)
 
 
 AutoConfig.register(InContextConfig.model_type, InContextConfig)

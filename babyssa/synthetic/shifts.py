@@ -9,56 +9,67 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
 from torch import nn
 from transformers import AutoModel
 
-from babyssa.attention import scorings
+from babyssa.attention import fit_scoring, scoring_config, scoring_settings
 from babyssa.comparison.statistics import t_interval
 from babyssa.console import progress, quiet_transformers
 from babyssa.errors import DataError, ModelError
 from babyssa.files import check_checksums, versions
 from babyssa.models.loading import weights_sha256
-from babyssa.models.run_config import read_settings
-from babyssa.probing.attention import forming_weights
+from babyssa.models.run_config import CONFIG, read_settings
 from babyssa.synthetic.baselines import baselines
-from babyssa.synthetic.config import Shifts
+from babyssa.synthetic.config import Data, Shifts, SyntheticTraining
+from babyssa.synthetic.magnitudes import deviant_weights, magnitudes, weights_of
 from babyssa.synthetic.model import InContextTransformer
-from babyssa.synthetic.shift_report import BASELINE, AttentionMap, ShiftResults
-from babyssa.synthetic.tasks import CONTROL, IN_DISTRIBUTION, Sample, Shift, Task, task_named
+from babyssa.synthetic.shift_report import BASELINE, SIMPLE, AttentionMap, ShiftResults
+from babyssa.synthetic.tasks import CONTROL, TASKS, UNSHIFTED, WHOLE, Quantifier, Sample, Shift, Task, task_named
 from babyssa.synthetic.training import EVALUATION_STREAM, predict
-from babyssa.training.run_folder import flat, is_finished
+from babyssa.training.config import Optimisation
+from babyssa.training.run_folder import flat, is_finished, plain
 
 _RESAMPLES = 1000
 # Least squares are fitted anew at every k of every sequence.
 _BASELINE_SEQUENCES = 100
-_WEIGHT_SEQUENCES = 128
-# What may differ between the models of a task, and what does not make a model another one.
-_MODEL = ("variant", "scoring.", "size.blocks")
+# An answer before the fourth number does not make a sequence wrong, as in the paper's own count.
+_FIRST_OF_WHOLE = 3
+# What does not make a model another one.
 _NOT_THE_MODEL = (
     "out",
     "seed",
     "evaluate_every",
     *(f"optimisation.{key}" for key in ("log_every", "checkpoint_every", "resume_every", "report_to")),
 )
-_RUN = ["task", "model", "variant", "blocks", "seed"]
+_RUN = ["task", "data", "model", "variant", "settings", "seed"]
 
 
 @dataclass(frozen=True)
 class Run:
-    """A trained model and what it was trained as; `settings` are those of its config.yaml, by dotted key."""
+    """A trained model and what it was trained as."""
 
     folder: Path
-    settings: dict[str, object]
+    settings: SyntheticTraining
     task: Task
     model: nn.Module
 
     @property
-    def key(self) -> dict[str, object]:
-        """The columns that name this run in every table."""
-        variant, blocks = self.settings["variant"], self.settings["size.blocks"]
-        model = variant if blocks == "full" else f"{variant}, {blocks} only"
-        return dict(zip(_RUN, (self.task.name, model, variant, blocks, self.settings["seed"]), strict=True))
+    def variant(self) -> str:
+        """Its scoring: the variant, with every parameter that differs from the variant's own."""
+        settings = self.settings
+        config = fit_scoring(scoring_config(settings.variant), settings.size.max_numbers)
+        own = scoring_settings(config)
+        changed = [f"{key} {value}" for key, value in settings.scoring.items() if own.get(key) != value]
+        return ", ".join([settings.variant, *changed])
+
+    def others(self) -> dict[str, object]:
+        """All settings but the scoring that make it another model, by dotted key."""
+        values = flat(plain(self.settings))
+        return {
+            key: value
+            for key, value in values.items()
+            if key not in (*_NOT_THE_MODEL, "variant") and not key.startswith("scoring.")
+        }
 
 
 def load_run(folder: Path) -> Run:
@@ -70,10 +81,10 @@ def load_run(folder: Path) -> Run:
         If the folder holds no finished run on a synthetic task, or one of its files has changed since.
     """
     folder = Path(folder)
-    settings = read_settings(folder)
-    if settings.get("kind") != "synthetic":
+    kind = read_settings(folder).get("kind")
+    if kind != "synthetic":
         raise ModelError(
-            f"not a run on a synthetic task but of kind '{settings.get('kind')}'",
+            f"not a run on a synthetic task but of kind '{kind}'",
             path=folder,
             remedy="give folders that 'babyssa train synthetic' wrote",
         )
@@ -84,7 +95,8 @@ def load_run(folder: Path) -> Run:
         model = AutoModel.from_pretrained(folder)
     if not isinstance(model, InContextTransformer):
         raise ModelError(f"{type(model).__name__} does not read numbers", path=folder)
-    return Run(folder, flat(settings), task_named(settings["task"], settings.get("answers", False)), model.eval())
+    settings = SyntheticTraining.from_recipe(folder / CONFIG)
+    return Run(folder, settings, task_named(settings.task, settings.answers), model.eval())
 
 
 def measure_shifts(folders: Iterable[Path], shifts: Shifts | None = None) -> ShiftResults:
@@ -93,7 +105,7 @@ def measure_shifts(folders: Iterable[Path], shifts: Shifts | None = None) -> Shi
     Parameters
     ----------
     folders : iterable of Path
-        Run folders of ``babyssa train synthetic``, of any tasks, variants and seeds.
+        Run folders of ``babyssa train synthetic``, of any tasks, variants, settings and seeds.
     shifts : Shifts
         What is measured.
 
@@ -106,45 +118,31 @@ def measure_shifts(folders: Iterable[Path], shifts: Shifts | None = None) -> Shi
     runs = [load_run(folder) for folder in folders]
     if not runs:
         raise DataError("no run to measure", remedy="give folders that 'babyssa train synthetic' wrote")
-    _check_runs(runs)
+    tasks: dict[str, list[Run]] = {}
+    for run in runs:
+        tasks.setdefault(run.task.name, []).append(run)
+    all_keys = {task: _keys(of_task) for task, of_task in tasks.items()}
     _check_lengths(runs, shifts)
-    summaries, positions, weights, maps = [], [], [], {}
-    for task in dict.fromkeys(run.task for run in runs):
-        of_task = [run for run in runs if run.task is task]
-        length = of_task[0].settings["length"]
-        conditions = _shifts_of(task, shifts)
-        simple = baselines(task, length)
-        for name, shift in progress(conditions.items(), f"{task.name}: shifts", total=len(conditions)):
-            generator = np.random.default_rng([shifts.seed, EVALUATION_STREAM, 1])
-            sample = task.sample(generator, shifts.sequences, length, shift)
-            fewer = sample.first(_BASELINE_SEQUENCES)
-            measured = [(run.key, sample, predict(run.model, task, sample)) for run in of_task]
-            measured += [
-                (dict(zip(_RUN, (task.name, baseline, baseline, "baseline", 0), strict=True)), fewer, fit(fewer))
-                for baseline, fit in simple.items()
-            ]
-            for key, measured_on, predictions in measured:
-                values = task.measure(predictions, measured_on) / task.unit(shift)
-                summary, by_k = _estimate(task, measured_on, values)
-                summaries.append({**key, "shift": name, **summary})
-                positions += [{**key, "shift": name, **row} for row in by_k]
-            if shift.deviant is not None and not shift.control:
-                for run in of_task:
-                    weights += [{**run.key, **row} for row in deviant_weights(run.model, task, sample)]
-                    shown = weights_of(run.model, sample.first(1))
-                    if shown is not None:
-                        first = AttentionMap(sample.values[0], [layer[0] for layer in shown])
-                        maps.setdefault((task.name, run.key["model"]), first)
-    table = pd.DataFrame(summaries)
+    measured = _Measured()
+    for task, of_task in tasks.items():
+        # Every model has seen sequences as long as the shortest training sequences.
+        length = min(run.settings.length for run in of_task)
+        trained_on = dict.fromkeys(run.settings.data for run in of_task)
+        for data in (shifts.data or trained_on) if isinstance(TASKS[task], Quantifier) else ("iid",):
+            _measure(measured, of_task, [key | {"data": data} for key in all_keys[task]], length, data, shifts)
+    table = pd.DataFrame(measured.runs)
     return ShiftResults(
         runs=table,
-        positions=pd.DataFrame(positions),
+        positions=pd.DataFrame(measured.positions),
         models=_over_seeds(table),
-        deviant_weights=pd.DataFrame(weights, columns=[*_RUN, "layer", "head", "weight", "uniform"]),
-        maps=maps,
+        deviant_weights=pd.DataFrame(measured.weights, columns=[*_RUN, "layer", "head", "weight", "uniform"]),
+        magnitudes=pd.DataFrame(measured.magnitudes),
+        maps=measured.maps,
         provenance={
             "runs": [
-                {**run.key, "folder": str(run.folder), "model_sha256": weights_sha256(run.model)} for run in runs
+                {**key, "folder": str(run.folder), "model_sha256": weights_sha256(run.model)}
+                for task, of_task in tasks.items()
+                for run, key in zip(of_task, all_keys[task], strict=True)
             ],
             "shifts": dataclasses.asdict(shifts),
             "baseline_sequences": _BASELINE_SEQUENCES,
@@ -153,40 +151,58 @@ def measure_shifts(folders: Iterable[Path], shifts: Shifts | None = None) -> Shi
     )
 
 
-def deviant_weights(model: nn.Module, task: Task, sample: Sample) -> list[dict[str, float]]:
-    """Mean attention weight on the deviant number, over the queries after it, by layer and head.
+@dataclass
+class _Measured:
+    """The rows of every table, as they are measured."""
 
-    Returns nothing for a model that forms no attention weights.
-    """
-    sample = sample.first(_WEIGHT_SEQUENCES)
-    attentions = weights_of(model, sample)
-    if attentions is None:
-        return []
-    place = sample.deviant * task.numbers_per_example
-    numbers = sample.values.shape[1]
-    after = np.arange(numbers) > place[:, None]
-    uniform = float((1.0 / np.arange(1, numbers + 1))[None].repeat(len(place), 0)[after].mean())
-    rows = []
-    for layer, heads in enumerate(attentions, start=1):
-        on_deviant = np.take_along_axis(heads, place[:, None, None, None], axis=3)[..., 0]
-        for head in range(heads.shape[1]):
-            weight = float(on_deviant[:, head][after].mean())
-            rows.append({"layer": layer, "head": head + 1, "weight": weight, "uniform": uniform})
-    return rows
+    runs: list = dataclasses.field(default_factory=list)
+    positions: list = dataclasses.field(default_factory=list)
+    weights: list = dataclasses.field(default_factory=list)
+    magnitudes: list = dataclasses.field(default_factory=list)
+    maps: dict = dataclasses.field(default_factory=dict)
 
 
-def weights_of(model: nn.Module, sample: Sample) -> list[np.ndarray] | None:
-    """Attention weights of each layer, (sequences, heads, query, key); None where the model forms none."""
-    if model.config.blocks == "feed-forward" or not all(s.forms_weights for s in scorings(model).values()):
-        return None
-    with torch.inference_mode(), forming_weights(model):
-        attentions = model(values=torch.from_numpy(sample.values), output_attentions=True).attentions
-    return [layer.float().numpy() for layer in attentions]
+def _measure(
+    into: _Measured, runs: Sequence[Run], keys: Sequence[dict], length: int, data: Data, shifts: Shifts
+) -> None:
+    """Measure the runs of one task on data drawn in one way; `keys` has the columns that name each run."""
+    name = runs[0].task.name
+    simple = baselines(TASKS[name], length, data)
+    conditions = _shifts_of(TASKS[name], data, shifts)
+    for shifted, shift in progress(conditions.items(), f"{name}, {data}: shifts", total=len(conditions)):
+        samples = {}
+        for task in dict.fromkeys([TASKS[name], *(run.task for run in runs)]):
+            generator = np.random.default_rng([shifts.seed, EVALUATION_STREAM, 1])
+            samples[task] = task.sample(generator, shifts.sequences, length, shift)
+        fewer = samples[TASKS[name]].first(_BASELINE_SEQUENCES)
+        predicted = [
+            (key, samples[run.task], predict(run.model, run.task, samples[run.task]))
+            for run, key in zip(runs, keys, strict=True)
+        ]
+        for baseline, fit in simple.items():
+            values = (name, data, baseline, baseline, SIMPLE, 0)
+            predicted.append((dict(zip(_RUN, values, strict=True)), fewer, fit(fewer)))
+        for key, sample, predictions in predicted:
+            values = TASKS[name].measure(predictions, sample) / TASKS[name].unit(shift)
+            rows, by_k = _estimate(TASKS[name], sample, values)
+            into.runs += [{**key, "shift": shifted, **row} for row in rows]
+            into.positions += [{**key, "shift": shifted, **row} for row in by_k]
+        for run, key in zip(runs, keys, strict=True):
+            sample = samples[run.task]
+            if shift == Shift(input_scale=shift.input_scale, data=data):
+                rows = magnitudes(run.model, sample)
+                into.magnitudes += [{**key, "scale": shift.input_scale, **row} for row in rows]
+            if shift.deviant is not None and not shift.control:
+                into.weights += [{**key, **row} for row in deviant_weights(run.model, run.task, sample)]
+                shown = weights_of(run.model, sample.first(1))
+                if shown is not None:
+                    first = AttentionMap(sample.values[0], [layer[0] for layer in shown])
+                    into.maps.setdefault((name, data, key["model"]), first)
 
 
-def _shifts_of(task: Task, chosen: Shifts) -> dict[str, Shift]:
-    """The shifts of a task by name, the training distribution first."""
-    shifts = {IN_DISTRIBUTION: Shift()}
+def _shifts_of(task: Task, data: Data, chosen: Shifts) -> dict[str, Shift]:
+    """The shifts of a task by name, data like those of training first."""
+    shifts = {UNSHIFTED: Shift()}
     kinds = {"inputs": ("input_scale",)}
     if task.name == "linear":
         kinds |= {"coefficients": ("coefficient_scale",), "both": ("input_scale", "coefficient_scale")}
@@ -198,35 +214,39 @@ def _shifts_of(task: Task, chosen: Shifts) -> dict[str, Shift]:
     if chosen.deviant:
         shifts[CONTROL] = Shift(deviant=chosen.deviant, control=True)
         shifts[f"deviant {chosen.deviant:g}"] = Shift(deviant=chosen.deviant)
-    return shifts
+    return {name: dataclasses.replace(shift, data=data) for name, shift in shifts.items()}
 
 
-def _check_runs(runs: Sequence[Run]) -> None:
-    """Raise DataError if a model and seed come twice, or runs of one task or model have other settings."""
-    seen: dict[tuple, Run] = {}
-    for run in runs:
-        other = seen.setdefault(tuple(run.key.values()), run)
-        if other is not run:
+def _keys(runs: Sequence[Run]) -> list[dict[str, object]]:
+    """The columns that name each run of one task: what tells it from the others is in its model's name.
+
+    Raises
+    ------
+    DataError
+        If two are of one model and seed.
+    """
+    others = [run.others() for run in runs]
+    names = dict.fromkeys(key for own in others for key in own)
+    differing = [key for key in names if any(own.get(key) != others[0].get(key) for own in others)]
+    usual = flat(plain(SyntheticTraining(runs[0].task.name, Path(), optimisation=Optimisation(steps=1))))
+    keys, seen = [], {}
+    for run, own in zip(runs, others, strict=True):
+        told = [key for key in differing if own.get(key) != usual.get(key)]
+        settings = ", ".join(f"{_words(key)} {own.get(key)}" for key in told)
+        model = ", ".join(filter(None, [run.variant, settings]))
+        earlier = seen.setdefault((model, run.settings.seed), run)
+        if earlier is not run:
             raise DataError(
-                f"the same model and seed as {other.folder}", path=run.folder, remedy="leave one of the two out"
+                f"the same model and seed as {earlier.folder}", path=run.folder, remedy="leave one of the two out"
             )
-    first: dict[tuple, Run] = {}
-    for run in runs:
-        _check_same_settings(first.setdefault((run.task.name,), run), run, _MODEL)
-        _check_same_settings(first.setdefault((run.task.name, run.key["model"]), run), run, ())
+        values = (run.task.name, run.settings.data, model, run.variant, settings, run.settings.seed)
+        keys.append(dict(zip(_RUN, values, strict=True)))
+    return keys
 
 
-def _check_same_settings(one: Run, other: Run, may_differ: tuple[str, ...]) -> None:
-    """Raise DataError if two runs differ in more than their seed and what `may_differ`, naming it."""
-    for key in dict.fromkeys([*one.settings, *other.settings]):
-        if key in _NOT_THE_MODEL or key.startswith(("facts.", "versions.", *may_differ)):
-            continue
-        if one.settings.get(key) != other.settings.get(key):
-            raise DataError(
-                f"{key} is {other.settings.get(key)!r}, and {one.settings.get(key)!r} in {one.folder}",
-                path=other.folder,
-                remedy="compare runs that differ in scoring, blocks and seed alone",
-            )
+def _words(key: str) -> str:
+    """A setting's dotted key as a reader says it: "curriculum start", "steps"."""
+    return key.removeprefix("size.").removeprefix("optimisation.").replace(".", " ").replace("_", " ")
 
 
 def _check_lengths(runs: Sequence[Run], shifts: Shifts) -> None:
@@ -243,8 +263,8 @@ def _check_lengths(runs: Sequence[Run], shifts: Shifts) -> None:
                 )
 
 
-def _estimate(task: Task, sample: Sample, values: np.ndarray) -> tuple[dict[str, float], list[dict[str, float]]]:
-    """Mean over k and value at each k, each with its 95% bootstrap interval over sequences.
+def _estimate(task: Task, sample: Sample, values: np.ndarray) -> tuple[list[dict], list[dict]]:
+    """Each measure's mean over k, and the metric at each k, with their 95% bootstrap intervals over sequences.
 
     With a deviant number, only predictions after it count. The mean leaves out what no context can tell.
     """
@@ -268,18 +288,24 @@ def _estimate(task: Task, sample: Sample, values: np.ndarray) -> tuple[dict[str,
     low, high = np.quantile(overall[1:], [0.025, 0.975])
     lows, highs = np.nanquantile(by_k[1:, known], [0.025, 0.975], axis=0)
     at_known = by_k[0, known]
-    summary = {"value": overall[0], "low": low, "high": high, "last": at_known[-1], "n": len(values)}
-    rows = zip(known + 1, at_known, lows, highs, strict=True)
-    return summary, [dict(zip(("k", "value", "low", "high"), row, strict=True)) for row in rows]
+    found = {"measure": task.metric, "value": overall[0], "low": low, "high": high, "last": at_known[-1]}
+    rows = [{**found, "n": len(values)}]
+    if isinstance(task, Quantifier):
+        counted[:, :_FIRST_OF_WHOLE] = False
+        whole = weights @ (values.astype(bool) | ~counted).all(axis=1) / len(values)
+        low, high = np.quantile(whole[1:], [0.025, 0.975])
+        rows.append({"measure": WHOLE, "value": whole[0], "low": low, "high": high, "n": len(values)})
+    by_k = zip(known + 1, at_known, lows, highs, strict=True)
+    return rows, [dict(zip(("k", "value", "low", "high"), row, strict=True)) for row in by_k]
 
 
 def _over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
-    """Mean over seeds, and the difference to Softmax with the same seed and blocks."""
+    """Mean over seeds, and the difference to Softmax with the same seed and otherwise the same settings."""
     rows = []
-    for (task, model, shift), of_model in runs.groupby(["task", "model", "shift"], sort=False):
-        blocks = of_model.blocks.iloc[0]
-        base = runs[(runs.task == task) & (runs["shift"] == shift) & (runs.blocks == blocks)]
-        base = base[base.variant == BASELINE].set_index("seed").value
+    of_models = runs.groupby(["task", "data", "measure", "model", "settings", "shift"], sort=False)
+    for (task, data, measure, model, settings, shift), of_model in of_models:
+        same = (runs.task == task) & (runs.data == data) & (runs.measure == measure) & (runs["shift"] == shift)
+        base = runs[same & (runs.settings == settings) & (runs.variant == BASELINE)].set_index("seed").value
         paired = of_model[of_model.seed.isin(base.index) & (of_model.variant != BASELINE)]
         differences = paired.value.to_numpy() - base.loc[paired.seed].to_numpy()
         low, high = _interval(of_model.value)
@@ -287,15 +313,17 @@ def _over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
         rows.append(
             {
                 "task": task,
+                "data": data,
+                "measure": measure,
                 "model": model,
-                "blocks": blocks,
+                "settings": settings,
                 "shift": shift,
                 "seeds": len(of_model),
                 "pairs": len(differences),
                 "value": of_model.value.mean(),
                 "sd": of_model.value.std(),
                 "low": np.maximum(low, 0.0),
-                "high": high if task_named(task).metric != "accuracy" else np.minimum(high, 1.0),
+                "high": high if measure == TASKS["linear"].metric else np.minimum(high, 1.0),
                 "last": of_model["last"].mean(),
                 "difference": differences.mean() if len(differences) else np.nan,
                 "difference_low": difference_low,

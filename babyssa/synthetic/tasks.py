@@ -17,9 +17,11 @@ from babyssa.checks import check
 from babyssa.errors import ConfigError, nearest
 from babyssa.synthetic.config import Data
 
-IN_DISTRIBUTION = "in distribution"
+UNSHIFTED = "unshifted"
 # The sequences of the deviant, and the predictions after its place, with an ordinary number in that place.
 CONTROL = "without the deviant"
+# A quantifier's second measure: the share of sequences without a wrong answer, from the fourth number on.
+WHOLE = "whole sequences"
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ def test_the_mean_is_that_of_the_examples_before():
 
 def test_a_summary_of_the_context_misses_one_number_that_decides():
     task = task_named("every")
-    (predict,) = baselines(task, 20).values()
+    (predict,) = baselines(task, 20, "designed").values()
     sample = task.sample(np.random.default_rng(1), 4000, 20, Shift())
     right = task.measure(predict(sample), sample)
     accuracy = np.mean([np.average(right, axis=0, weights=group) for group in task.groups(sample)], axis=0)
