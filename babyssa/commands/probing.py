@@ -29,6 +29,8 @@ def probe(
     columns: Iterable[str] = (),
     delimiter: str | None = None,
     strict: bool = False,
+    definition: Literal["original", "babylm-2025", "babylm-2026"] = "babylm-2025",
+    predictions: Path | None = None,
     variant: str | None = None,
     seed: int | None = None,
     batch_size: int | None = None,
@@ -44,8 +46,9 @@ def probe(
     ----------
     model : str, path-like, LoadedModel or (model, tokenizer)
         a model folder or hub id, masked or causal
-    suite : str, path-like or Suite
-        packaged, a file (.txt, .jsonl, .csv, .tsv), a folder of them, or a folder with manifest.yaml
+    suite : str, path-like, Suite, DataFrame, Dataset or list
+        packaged, a file (.txt, .jsonl, .csv, .tsv), a folder of them, or a folder with manifest.yaml; items of
+        more options or with contexts are read too (EWoK, COMPS, entity tracking, wug words)
     out : path-like, optional
         folder to write summary.json and pairs.csv into
     order : str, optional
@@ -65,6 +68,10 @@ def probe(
         what separates the columns of a table (default: found): one character, or comma, semicolon, tab, bar
     strict : bool
         refuse pairs whose two sentences are identical, which otherwise count as ties
+    definition : str
+        what EWoK, COMPS and entity tracking compare: as first published, or as BabyLM's pipeline of a year
+    predictions : path-like, optional
+        a file to add what the model prefers to, as BabyLM collects it: {task: {subtask: {"predictions": ...}}}
     variant : str, optional
         name of the scoring function in comparisons (default: from the model folder's config.yaml)
     seed : int, optional
@@ -94,6 +101,7 @@ def probe(
     babyssa probe runs/ssa --out results/ssa
     babyssa probe runs/ssa --suite zorro/ --order bad-first --out results/zorro
     babyssa probe gpt2 --suite blimp.jsonl --method loglik --out results/gpt2
+    babyssa probe runs/ssa --suite ewok/ --predictions all_preds.json
     """
     from babyssa.commands.words import mapping
     from babyssa.files import check_overwrite
@@ -102,11 +110,16 @@ def probe(
     if out is not None:
         check_overwrite(out, ["summary.json", "pairs.csv"], overwrite)
     if not isinstance(suite, Suite):
-        suite = load_suite(suite, order, mapping(columns), delimiter=delimiter, strict=strict)
+        suite = load_suite(
+            suite, order, mapping(columns), delimiter=delimiter, strict=strict, definition=definition
+        )
     suite = suite.select(paradigms, limit)
 
     from babyssa.models.loading import as_loaded
-    from babyssa.probing.accuracy import probe, write_result
+    from babyssa.probing.accuracy import check_predictions, probe, write_predictions, write_result
+
+    if predictions is not None:
+        check_predictions(suite, Path(predictions), overwrite)
 
     result = probe(
         as_loaded(model, device=device),
@@ -120,6 +133,8 @@ def probe(
     )
     if out is not None:
         write_result(result, suite, Path(out))
+    if predictions is not None:
+        write_predictions(result, suite, Path(predictions))
     return result
 
 

@@ -10,7 +10,7 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "suites": ["MinimalPair", "Paradigm", "Suite", "load_suite"],
+        "suites": ["Item", "MinimalPair", "Paradigm", "Suite", "load_suite"],
         "accuracy": ["ParadigmResult", "ProbeResult", "check_suite", "probe"],
         "diagnostic": ["DiagnosticResult", "diagnose"],
         "attention": ["AttentionMaps", "HeadAttention", "attention_maps"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,14 +15,16 @@ import numpy as np
 from babyssa.console import counting
 from babyssa.corpus import tokenizer_sha256
 from babyssa.display import Column, Shown, Table, percent
-from babyssa.errors import DataError
+from babyssa.errors import ConfigError, DataError, OutputExistsError
 from babyssa.files import (
     CHECKSUMS,
     atomic_write,
     json_text,
+    read_json,
     sha256,
     versions,
     write_checksums,
+    write_json,
 )
 from babyssa.models.encoding import Encodings, encode_all
 from babyssa.models.loading import LoadedModel, Precision, as_loaded, weights_sha256
@@ -40,13 +43,20 @@ SUMMARY, PAIRS = "summary.json", "pairs.csv"
 
 @dataclass(frozen=True)
 class ParadigmResult:
-    """Accuracy on one paradigm: the share of pairs decided right, an exact tie counting one half."""
+    """Accuracy on one paradigm: the share of pairs decided right, an exact tie counting one half.
+
+    An item of more options is right if the right one has the highest score. ``unknown`` counts the items with
+    tokens that the tokenizer does not know; ``correlation`` is Spearman's, between the probability of the first of
+    the options and the share of people who chose it, where that is known.
+    """
 
     name: str
     phenomenon: str
     n_pairs: int
     accuracy: float
     ties: int
+    unknown: int = 0
+    correlation: float | None = None
 
 
 @dataclass(frozen=True)
@@ -55,7 +65,9 @@ class ProbeResult(Shown):
 
     ``accuracy`` is the mean over paradigms, in 0..1. ``precision`` is that of the scoring,
     ``training_precision`` that of the training, None where the model folder does not say. ``scores`` holds an
-    array ``(pairs, 2)`` for each paradigm: the scores of the good and of the bad member, in nats.
+    array ``(pairs, 2)`` for each paradigm: the scores of the good and of the bad member, or of the right and of
+    the best wrong option, in nats. ``rivals`` has the place of that wrong option among all, and ``unknown``
+    says of each pair whether it has unknown tokens.
     """
 
     model: str
@@ -74,10 +86,12 @@ class ProbeResult(Shown):
     paradigms: tuple[ParadigmResult, ...]
     versions: dict[str, str]
     scores: dict[str, np.ndarray] = field(repr=False, compare=False)
+    rivals: dict[str, np.ndarray] = field(repr=False, compare=False)
+    unknown: dict[str, np.ndarray] = field(repr=False, compare=False)
 
     def summary(self) -> dict[str, Any]:
-        """The content of summary.json: all but the scores."""
-        return {key: value for key, value in asdict(self).items() if key != "scores"}
+        """The content of summary.json: all but what is said of single pairs."""
+        return {key: value for key, value in asdict(self).items() if key not in ("scores", "rivals", "unknown")}
 
     def tables(self) -> Iterator[Table]:
         # A phenomenon that every name begins with says nothing new.
@@ -88,9 +102,14 @@ class ProbeResult(Shown):
             Column("pairs", ","),
             Column("accuracy", percent, "accuracy %"),
             Column("ties", ","),
+            Column("unknown", ",", "with unknown tokens", hidden=not any(p.unknown for p in self.paradigms)),
+            Column("correlation", ".3f", hidden=all(p.correlation is None for p in self.paradigms)),
         )
-        rows = [(p.name, p.phenomenon, p.n_pairs, p.accuracy, p.ties) for p in self.paradigms]
-        total = ("mean over paradigms", None, self.n_pairs, self.accuracy, sum(p.ties for p in self.paradigms))
+        rows = [
+            (p.name, p.phenomenon, p.n_pairs, p.accuracy, p.ties, p.unknown, p.correlation) for p in self.paradigms
+        ]
+        ties, unknown = (sum(getattr(p, name) for p in self.paradigms) for name in ("ties", "unknown"))
+        total = ("mean over paradigms", None, self.n_pairs, self.accuracy, ties, unknown, None)
         yield Table(columns, rows, f"{self.model} on {self.suite}, {self.method} ({self.reduction})", (), total)
 
 
@@ -113,11 +132,11 @@ def probe(
     loaded = as_loaded(model)
     method, reduction = choose_method(loaded, method, reduction)
     variant, seed = identity(loaded, variant, seed)
-    pair_scores = _score_pairs(loaded, suite, method, reduction, batch_size, precision)
+    found = _score_pairs(loaded, suite, method, reduction, batch_size, precision)
     begins = np.cumsum([len(paradigm.pairs) for paradigm in suite.paradigms])[:-1]
     names = [paradigm.name for paradigm in suite.paradigms]
-    scores = dict(zip(names, np.split(pair_scores, begins), strict=True))
-    results = tuple(_judge(paradigm, scores[paradigm.name]) for paradigm in suite.paradigms)
+    scores, rivals, unknown = (dict(zip(names, np.split(values, begins), strict=True)) for values in found)
+    results = tuple(_judge(p, scores[p.name], unknown[p.name]) for p in suite.paradigms)
     return ProbeResult(
         model=loaded.name,
         variant=variant,
@@ -135,6 +154,8 @@ def probe(
         paradigms=results,
         versions=versions(),
         scores=scores,
+        rivals=rivals,
+        unknown=unknown,
     )
 
 
@@ -154,39 +175,96 @@ def check_suite(
 
 
 def _encode(loaded: LoadedModel, suite: Suite) -> tuple[list[str], list[Encodings]]:
-    """The sentences of a suite, good and bad in turn, and their encodings."""
-    sentences = [text for paradigm in suite.paradigms for pair in paradigm.pairs for text in (pair.good, pair.bad)]
-    places = (
-        {"path": paradigm.path, "line": pair.line}
+    """The options of a suite with their contexts, item by item, and their encodings."""
+    placed = [
+        (option, {"path": paradigm.path, "line": pair.line})
         for paradigm in suite.paradigms
         for pair in paradigm.pairs
-        for _ in range(2)
-    )
-    return sentences, encode_all(loaded, sentences, places)
+        for option in pair.options
+    ]
+    texts = [option.whole for option, _ in placed]
+    # White space before a continuation belongs to it, on whichever side it is written.
+    parts = [(len(option.given.rstrip()), len(option.whole)) if option.given else None for option, _ in placed]
+    return texts, encode_all(loaded, texts, [place for _, place in placed], parts)
 
 
 def _score_pairs(
     loaded: LoadedModel, suite: Suite, method: str, reduction: str, batch_size: int | None, precision: Precision
-) -> np.ndarray:
-    """Scores ``(pairs, 2)`` of good and bad members, paradigm after paradigm."""
-    sentences, encodings = _encode(loaded, suite)
-    scores = np.empty(len(sentences))
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores ``(items, 2)`` of the right and the best wrong option, that one's place, and unknown tokens."""
+    items = [pair for paradigm in suite.paradigms for pair in paradigm.pairs]
+    options = [option for item in items for option in item.options]
+    if method == "holistic" and any(option.given for option in options):
+        raise ConfigError("holistic scores whole sentences only", remedy="use pll or pll-word-l2r")
+    texts, encodings = _encode(loaded, suite)
+    scores, unknown = np.empty(len(texts)), np.zeros(len(texts), dtype=bool)
     with counting("probing", number_of_scored_tokens(encodings, method)) as answered:
-        for found in token_scores(loaded, sentences, encodings, method, batch_size, precision, answered):
-            scores[found.index] = reduce(found.values, reduction, sentences[found.index])
+        for found in token_scores(loaded, texts, encodings, method, batch_size, precision, answered):
+            scores[found.index] = reduce(found.values, reduction, options[found.index].text)
+    counts = [len(item.options) for item in items]
+    item_of = np.repeat(np.arange(len(items)), counts)
+    first = int(loaded.kind == "causal")  # GPT-2 begins with what is its unknown token, too
     for same_length in encodings:
-        # Members that the tokenizer reads alike tie exactly, though different batches differ in the last digit.
-        pair = same_length.index // 2
-        alike = (pair[:-1] == pair[1:]) & (same_length.ids[:-1] == same_length.ids[1:]).all(axis=1)
-        scores[2 * pair[1:][alike] + 1] = scores[2 * pair[1:][alike]]
-    return scores.reshape(-1, 2)
+        # Options that the tokenizer reads alike tie exactly, though different batches differ in the last digit.
+        index, ids, inside = same_length.index, same_length.ids, same_length.inside
+        unknown[index] = (ids[:, first:] == loaded.tokenizer.unk_token_id).any(axis=1)
+        alike = item_of[index[:-1]] == item_of[index[1:]]
+        alike &= ((ids[:-1] == ids[1:]) & (inside[:-1] == inside[1:])).all(axis=1)
+        for place in alike.nonzero()[0]:
+            scores[index[place + 1]] = scores[index[place]]
+    begins = np.cumsum([0, *counts[:-1]])
+    rivals = np.array([own[1:].argmax() + 1 for own in np.split(scores, begins[1:])])
+    pairs = np.stack([scores[begins], scores[begins + rivals]], axis=1)
+    return pairs, rivals, np.logical_or.reduceat(unknown, begins)
 
 
-def _judge(paradigm: Paradigm, scores: np.ndarray) -> ParadigmResult:
+def _judge(paradigm: Paradigm, scores: np.ndarray, unknown: np.ndarray) -> ParadigmResult:
     good, bad = scores.T
     ties = int((good == bad).sum())
     accuracy = (int((good > bad).sum()) + ties / 2) / len(scores)
-    return ParadigmResult(paradigm.name, paradigm.phenomenon, len(scores), accuracy, ties)
+    ratios = [pair.ratio for pair in paradigm.pairs]
+    correlation = None
+    if len(ratios) > 2 and None not in ratios:
+        from scipy.stats import spearmanr
+
+        found = float(spearmanr(good - bad, ratios).statistic)
+        correlation = found if np.isfinite(found) else None  # undefined where all are equal
+    return ParadigmResult(
+        paradigm.name, paradigm.phenomenon, len(scores), accuracy, ties, int(unknown.sum()), correlation
+    )
+
+
+def check_predictions(suite: Suite, path: Path, overwrite: bool) -> dict[str, Any]:
+    """What the file of predictions already holds; OutputExistsError if that is a task of `suite`."""
+    held = read_json(path) if path.exists() else {}
+    for task in {paradigm.task or suite.name for paradigm in suite.paradigms}:
+        if task in held and not overwrite:
+            raise OutputExistsError(
+                f"already holds task '{task}'", path=path, remedy="choose another file or pass --overwrite"
+            )
+    return held
+
+
+def write_predictions(result: ProbeResult, suite: Suite, path: Path) -> None:
+    """Add what the model prefers to a file of BabyLM's form, ``{task: {subtask: {"predictions": [...]}}}``.
+
+    Where the right option ties with another, the other one is written: an evaluator of this file counts no ties.
+    """
+    tasks = check_predictions(suite, path, overwrite=True)
+    tasks |= {paradigm.task or suite.name: {} for paradigm in suite.paradigms}
+    for paradigm in suite.paradigms:
+        predictions = []
+        for number, pair in enumerate(paradigm.pairs):
+            good, bad = result.scores[paradigm.name][number].tolist()
+            chosen = pair.options[0 if good > bad else result.rivals[paradigm.name][number]]
+            # Continuations tell the options apart, or else their contexts do.
+            distinct = len({option.text for option in pair.options}) > 1
+            entry = {"id": f"{paradigm.name}_{number}", "pred": chosen.text if distinct else chosen.whole}
+            if pair.ratio is not None:
+                entry["prob"] = 1 / (1 + math.exp(min(bad - good, 700)))
+            predictions.append(entry)
+        tasks[paradigm.task or suite.name][paradigm.name] = {"predictions": predictions}
+    write_json(path, tasks)
 
 
 def identity(loaded: LoadedModel, variant: str | None = None, seed: int | None = None) -> tuple[str, int | None]:
@@ -220,12 +298,14 @@ def write_result(result: ProbeResult, suite: Suite, out: Path) -> None:
         (out / name).unlink(missing_ok=True)
     with atomic_write(out / PAIRS) as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["paradigm", "pair", "good", "bad", "score_good", "score_bad"])
+        writer.writerow(["paradigm", "pair", "good", "bad", "score_good", "score_bad", "unknown"])
         for paradigm in suite.paradigms:
             for index, (pair, (good, bad)) in enumerate(
                 zip(paradigm.pairs, result.scores[paradigm.name].tolist(), strict=True)
             ):
-                writer.writerow([paradigm.name, index, pair.good, pair.bad, repr(good), repr(bad)])
+                right, *wrong = (option.whole for option in pair.options)
+                scores = (repr(good), repr(bad), int(result.unknown[paradigm.name][index]))
+                writer.writerow([paradigm.name, index, right, " | ".join(wrong), *scores])
     summary = json_text(result.summary())
     digest = hashlib.sha256(summary.encode()).hexdigest()
     write_checksums(out, {PAIRS: sha256(out / PAIRS), SUMMARY: digest})

@@ -1,4 +1,4 @@
-"""Minimal-pair suites: Zorro text, BLiMP JSON lines, CSV/TSV, and folders of them with or without a manifest.
+"""Suites of minimal pairs and other choices: text, JSON lines, tables, folders of them, and what is in memory.
 
 A suite holds paradigms (one construction, such as ``quantifiers-superlative``), a paradigm holds minimal
 pairs, and paradigms belong to phenomena (``quantifiers``). Sentences are kept exactly as the files give them.
@@ -17,10 +17,11 @@ from typing import Any
 
 from babyssa.console import say
 from babyssa.corpus.lines import read_lines, say_skipped
-from babyssa.corpus.tables import DELIMITERS, Row, fields, json_rows, records
+from babyssa.corpus.tables import DELIMITERS, Row, fields, json_rows, memory_rows, records
 from babyssa.errors import ConfigError, DataError, nearest, quoted
 from babyssa.files import read_yaml, resource
-from babyssa.language.pairs import MANIFEST, MinimalPair
+from babyssa.language.pairs import MANIFEST, Item, MinimalPair
+from babyssa.probing.items import DEFINITIONS, Record, reader_of
 
 PAIR_ORDERS = ("bad-first", "good-first")
 PACKAGED = "packaged"
@@ -43,11 +44,12 @@ _DELIMITER_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 
 @dataclass(frozen=True)
 class Layout:
-    """What a user says about the files of a suite: order of a pair's lines, names of columns, delimiter."""
+    """What a user says about a suite: order of a pair's lines, names of columns, delimiter, what is compared."""
 
     order: str | None
     columns: dict[str, str]
     delimiter: str | None
+    definition: str = DEFINITIONS[0]
 
 
 # A file's path, its lines and its layout to its rows, and which of their columns has each role.
@@ -56,12 +58,16 @@ Format = Callable[[Path, list[str], Layout], tuple[list[Row], dict[str, str]]]
 
 @dataclass(frozen=True)
 class Paradigm:
-    """The pairs of one construction, and the phenomenon that it belongs to."""
+    """The pairs (or items of more options) of one construction, and the phenomenon that it belongs to.
+
+    ``task`` is what BabyLM calls the whole that it is a part of.
+    """
 
     name: str
     phenomenon: str
-    pairs: tuple[MinimalPair, ...] = field(repr=False)
+    pairs: tuple[MinimalPair | Item, ...] = field(repr=False)
     path: Path | None = field(default=None, compare=False, repr=False)
+    task: str | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,8 @@ class Suite:
         for paradigm in self.paradigms:
             digest.update(json.dumps([paradigm.name, paradigm.phenomenon]).encode())
             for pair in paradigm.pairs:
-                digest.update(json.dumps([pair.good, pair.bad]).encode())
+                options = [list(option) if option.given else option.text for option in pair.options]
+                digest.update(json.dumps(options).encode())
         return digest.hexdigest()
 
     @property
@@ -109,25 +116,27 @@ class Suite:
 
 
 def load_suite(
-    path: str | Path,
+    path: Any,
     order: str | None = None,
     columns: Mapping[str, str] | None = None,
     *,
     delimiter: str | None = None,
     strict: bool = False,
+    definition: str = "babylm-2025",
 ) -> Suite:
-    """Read a suite of minimal pairs.
+    """Read a suite of minimal pairs, or of items with more options or with contexts.
 
     What was found and not stated (columns, a delimiter), what was skipped (empty lines) and pairs of identical
     members are said on stderr.
 
     Parameters
     ----------
-    path : str or Path
+    path : str, Path, DataFrame, Dataset or iterable
         The word ``packaged``; a file ``.txt`` (Zorro: the two members of a pair on consecutive lines),
-        ``.jsonl`` (BLiMP), ``.csv`` or ``.tsv``; a folder of such files; or a folder with a ``manifest.yaml``
-        (``name``, ``order``, ``columns``, ``delimiter``, ``paradigms``: a list of ``name``, ``phenomenon``,
-        ``file``).
+        ``.jsonl`` (BLiMP, or the items of :mod:`babyssa.probing.items`), ``.csv`` or ``.tsv``; a folder of such
+        files; or a folder with a ``manifest.yaml`` (``name``, ``order``, ``columns``, ``delimiter``,
+        ``paradigms``: a list of ``name``, ``phenomenon``, ``file``). In memory: pairs (good, bad), dicts, a
+        DataFrame, or a ``datasets.Dataset`` with columns as in files.
     order : {"bad-first", "good-first"}, optional
         Which member of a pair comes first in ``.txt`` files. Nothing guesses it: it must be given here or in
         the manifest if there are such files.
@@ -141,6 +150,8 @@ def load_suite(
         whichever of comma, semicolon, tab and bar makes known columns of the header.
     strict : bool
         Refuse pairs whose members are identical, which otherwise count as ties.
+    definition : {"babylm-2025", "babylm-2026", "original"}
+        What is compared in the items of published tasks; :mod:`babyssa.probing.items` has the table.
 
     Returns
     -------
@@ -160,10 +171,14 @@ def load_suite(
     for role in columns:
         if role not in _ROLES:
             raise ConfigError(f"unknown column role '{role}'", remedy=nearest(role, _ROLES))
-    delimiter = _delimiter(delimiter)
+    if definition not in DEFINITIONS:
+        raise ConfigError(f"unknown definition '{definition}'", remedy=nearest(definition, DEFINITIONS))
+    layout = Layout(order, columns, _delimiter(delimiter), definition)
+    if not isinstance(path, str | Path):
+        return _checked(Suite("memory", tuple(_load_memory(path, layout))), strict)
     root = resource("probes", "suite") if str(path) == PACKAGED else Path(path)
     if (root / MANIFEST).is_file():
-        return _checked(_load_manifest(root / MANIFEST, order, columns, delimiter), strict)
+        return _checked(_load_manifest(root / MANIFEST, layout), strict)
     if root.is_dir():
         files = sorted(p for p in root.iterdir() if p.suffix in FORMATS and not p.name.startswith("."))
         if not files:
@@ -178,7 +193,7 @@ def load_suite(
         raise DataError(
             "no such file or folder", path=root, remedy=f"pass a suite's file or folder, or the word '{PACKAGED}'"
         )
-    paradigms = [paradigm for file in files for paradigm in _load_file(file, Layout(order, columns, delimiter))]
+    paradigms = [paradigm for file in files for paradigm in _load_file(file, layout)]
     name = root.resolve().stem if root.is_file() else root.resolve().name
     return _checked(Suite(name, _with_unique_names(paradigms)), strict)
 
@@ -203,16 +218,15 @@ def _delimiter(given: str | None) -> str | None:
 def _checked(suite: Suite, strict: bool) -> Suite:
     """The suite; says once which pairs are identical, or refuses them."""
     identical = [
-        (paradigm.path, [pair.line for pair in paradigm.pairs if pair.good == pair.bad])
-        for paradigm in suite.paradigms
+        (paradigm.path, [pair.line for pair in paradigm.pairs if _has_twins(pair)]) for paradigm in suite.paradigms
     ]
     identical = [(path, lines) for path, lines in identical if lines]
     if not identical:
         return suite
     if strict:
-        pair = next(pair for found in suite.paradigms for pair in found.pairs if pair.good == pair.bad)
+        pair = next(pair for found in suite.paradigms for pair in found.pairs if _has_twins(pair))
         raise DataError(
-            f"the two members of the pair are identical: {quoted(pair.good)}",
+            f"members of the pair are identical: {quoted(pair.options[0].whole)}",
             path=identical[0][0],
             line=pair.line,
             remedy="correct it, or leave out --strict, and it counts as a tie",
@@ -228,13 +242,18 @@ def _checked(suite: Suite, strict: bool) -> Suite:
     return suite
 
 
-def _load_manifest(path: Path, order: str | None, columns: dict[str, str], delimiter: str | None) -> Suite:
+def _has_twins(pair: MinimalPair | Item) -> bool:
+    return len(set(pair.options)) < len(pair.options)
+
+
+def _load_manifest(path: Path, given: Layout) -> Suite:
     manifest = read_yaml(path).values
     entries = manifest.get("paradigms")
     if not isinstance(entries, list) or not entries:
         raise DataError("manifest has no list of paradigms", path=path)
     stated = manifest.get("order")
-    columns = {**_mapping(manifest, "columns", path), **columns}
+    order = given.order
+    columns = {**_mapping(manifest, "columns", path), **given.columns}
     paradigms = []
     for number, entry in enumerate(entries, start=1):
         if not isinstance(entry, dict) or not isinstance(entry.get("file"), str):
@@ -253,7 +272,8 @@ def _load_manifest(path: Path, order: str | None, columns: dict[str, str], delim
         layout = Layout(
             own or order,
             {**columns, **_mapping(entry, "columns", path)},
-            delimiter or _delimiter(entry.get("delimiter", manifest.get("delimiter"))),
+            given.delimiter or _delimiter(entry.get("delimiter", manifest.get("delimiter"))),
+            given.definition,
         )
         found = _load_file(path.parent / entry["file"], layout)
         if "name" in entry or "phenomenon" in entry:
@@ -293,6 +313,47 @@ def _load_file(path: Path, layout: Layout) -> list[Paradigm]:
     if path.suffix not in FORMATS:
         raise DataError(f"cannot read '{path.suffix}' files", path=path, remedy=f"use {', '.join(FORMATS)}")
     rows, chosen = FORMATS[path.suffix](path, list(read_lines(path)), layout)
+    return _paradigms(rows, chosen, path, path.stem, layout)
+
+
+def _load_memory(source: Any, layout: Layout) -> list[Paradigm]:
+    """The paradigms of pairs, dicts or a table in memory."""
+    is_table = hasattr(source, "columns") or hasattr(source, "column_names")
+    source = source if is_table else list(source)
+    if not is_table:
+        source = [
+            {"good": pair[0], "bad": pair[1]}
+            if isinstance(pair, list | tuple) and len(pair) == 2
+            else {"good": pair.good, "bad": pair.bad}
+            if isinstance(pair, MinimalPair)
+            else pair
+            for pair in source
+        ]
+    rows = memory_rows(source)
+    chosen = {}
+    if rows and not reader_of(rows[0][1]):
+        chosen = _choose_columns(None, None, list(rows[0][1]), layout.columns, _TABLE_COLUMNS, "column")
+    return _paradigms(rows, chosen, None, "memory", layout)
+
+
+def _paradigms(
+    rows: list[Row], chosen: dict[str, str], path: Path | None, stem: str, layout: Layout
+) -> list[Paradigm]:
+    """The rows as paradigms: as items if no columns are chosen, else as pairs."""
+    if not rows:
+        raise DataError("no pairs", path=path)
+    if not chosen:
+        read = reader_of(rows[0][1])
+        found = [
+            one for line, record in rows for one in read(Record(record, line, path=path), stem, layout.definition)
+        ]
+        of: dict[str, list] = {}
+        for one in found:
+            of.setdefault(one.paradigm, []).append(one)
+        return [
+            Paradigm(name, ones[0].phenomenon, tuple(one.item for one in ones), path, ones[0].task)
+            for name, ones in of.items()
+        ]
     pairs: dict[str | None, list[MinimalPair]] = {}
     phenomena: dict[str | None, dict[str, None]] = {}
     for line, record in rows:
@@ -301,28 +362,35 @@ def _load_file(path: Path, layout: Layout) -> list[Paradigm]:
             raise DataError("empty member of a pair", path=path, line=line)
         name, phenomenon = row.get("paradigm"), row.get("phenomenon")
         of_name = phenomena.setdefault(name, {})
-        of_name[phenomenon or phenomenon_of(name or path.stem)] = None
+        of_name[phenomenon or phenomenon_of(name or stem)] = None
         if name and len(of_name) > 1:
             first, second = of_name
             raise DataError(
                 f"paradigm '{name}' belongs to '{first}' above and to '{second}' here", path=path, line=line
             )
         pairs.setdefault((name, phenomenon), []).append(MinimalPair(row["good"], row["bad"], line))
-    if not pairs:
-        raise DataError("no pairs", path=path)
+    task = None
+    if (chosen["good"], chosen["bad"]) == _BLIMP_KEYS:
+        task = "blimp" if "paradigm" in chosen else "blimp_supplement"
     return [
         Paradigm(
-            name or (phenomenon if phenomenon and len(phenomena[name]) > 1 else path.stem),
-            phenomenon or phenomenon_of(name or path.stem),
+            name or (phenomenon if phenomenon and len(phenomena[name]) > 1 else stem),
+            phenomenon or phenomenon_of(name or stem),
             tuple(found),
             path,
+            task,
         )
         for (name, phenomenon), found in pairs.items()
     ]
 
 
 def _choose_columns(
-    path: Path, line: int, found: list[str], columns: dict[str, str], usual: tuple[str, str], what: str
+    path: Path | None,
+    line: int | None,
+    found: list[str],
+    columns: dict[str, str],
+    usual: tuple[str, str],
+    what: str,
 ) -> dict[str, str]:
     """Which of the columns `found` holds what: as `columns` says, else by the names that are known.
 
@@ -367,11 +435,11 @@ def _say_choice(path: Path, chosen: dict[str, str], columns: dict[str, str], del
         say(f"{path}: {', '.join(parts)}")
 
 
-def _text_of(record: dict[str, Any], column: str, role: str, path: Path, line: int) -> str | None:
+def _text_of(record: dict[str, Any], column: str, role: str, path: Path | None, line: int) -> str | None:
     """What stands in a column; of a paradigm or phenomenon, None if nothing does."""
     value = record.get(column)
     if role in _NAME_COLUMNS:
-        return None if value is None or value == "" else str(value)
+        return None if value is None or value == "" or value != value else str(value)
     if column not in record:
         raise DataError(f"no key '{column}'", path=path, line=line, remedy=nearest(column, record))
     if not isinstance(value, str):
@@ -418,8 +486,8 @@ def _text_rows(path: Path, lines: list[str], layout: Layout) -> tuple[list[Row],
 def _json_rows(path: Path, lines: list[str], layout: Layout) -> tuple[list[Row], dict[str, str]]:
     """A JSON object a line."""
     rows = json_rows(path, lines)
-    if not rows:
-        return [], {}
+    if not rows or reader_of(rows[0][1]):
+        return rows, {}
     line, first = rows[0]
     chosen = _choose_columns(path, line, list(first), layout.columns, _BLIMP_KEYS, "key")
     if (chosen["good"], chosen["bad"]) != _BLIMP_KEYS:

@@ -105,7 +105,8 @@ def test_the_files_have_the_contracts_keys_and_agree_with_each_other(masked_fold
         "paradigms",
         "versions",
     ]
-    assert list(summary["paradigms"][0]) == ["name", "phenomenon", "n_pairs", "accuracy", "ties"]
+    counts = ["n_pairs", "accuracy", "ties", "unknown", "correlation"]
+    assert list(summary["paradigms"][0]) == ["name", "phenomenon", *counts]
     assert (summary["variant"], summary["seed"], summary["method"], summary["reduction"]) == (
         "ssa",
         3,
