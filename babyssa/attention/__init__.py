@@ -31,6 +31,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "scoring_config",
             "scoring_settings",
             "scoring_to_dict",
+            "variant_name",
             "variants",
         ],
         "scalable": ["ScalableSoftmax", "ScalableSoftmaxConfig"],

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -123,6 +124,40 @@ def scoring_config(variant: str, **changes: Any) -> Any:
             remedy = nearest(key, known) if known else "it has no parameters"
             raise ConfigError(f"variant '{variant}' has no parameter '{key}'", remedy=remedy)
     return dataclasses.replace(config, **changes)
+
+
+def variant_name(variant: str, changes: Mapping[str, Any]) -> str:
+    """What a variant is called once some of its parameters are changed, so that no name stands for two scorings.
+
+    Its own name if nothing differs, another variant's if it is that one now, and otherwise that of its scoring
+    with what differs from the scoring's defaults. A parameter that a variant leaves open, which its model fills
+    in, does not count.
+
+    Parameters
+    ----------
+    variant : str
+        A variant; an unknown one keeps its name.
+    changes : mapping
+        Parameters of its scoring, such as the settings of a trained model.
+
+    Examples
+    --------
+    >>> variant_name("ssa-1.5", {"b": 0.8}), variant_name("ssa-1.5", {"n": 2})
+    ('ssa-1.5', 'ssa-2')
+    >>> variant_name("ssa-1.5", {"n": 1.7})
+    'ssa, n 1.7, learn_n False'
+    """
+    if variant not in variants():
+        return variant
+    kind = class_of(variants()[variant])
+    alike = {name: scoring_settings(c) for name, c in variants().items() if class_of(c) is kind}
+    own = {**alike[variant], **changes}
+    for name in (variant, *alike):
+        if all(value is None or own[key] == value for key, value in alike[name].items()):
+            return name
+    default = scoring_settings(kind.Config())
+    differing = (f"{key} {value}" for key, value in own.items() if value != default.get(key))
+    return ", ".join([kind.name, *differing])
 
 
 def class_of(config: Any) -> type[Scoring]:

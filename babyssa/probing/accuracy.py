@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from babyssa.attention import variant_name
 from babyssa.console import counting
 from babyssa.corpus import tokenizer_sha256
 from babyssa.display import Column, Shown, Table, percent
@@ -273,6 +274,7 @@ def identity(loaded: LoadedModel, variant: str | None = None, seed: int | None =
     recorded = _recorded(loaded) if variant is None or seed is None else {}
     if variant is None:
         variant = str(recorded.get("variant") or Path(loaded.name).name)
+        variant = variant_name(variant, recorded.get("scoring") or {})
     if seed is None:
         seed = recorded.get("seed")
         if not isinstance(seed, int | None) or isinstance(seed, bool):

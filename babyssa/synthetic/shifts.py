@@ -12,7 +12,7 @@ import pandas as pd
 from torch import nn
 from transformers import AutoModel
 
-from babyssa.attention import fit_scoring, scoring_config, scoring_settings
+from babyssa.attention import variant_name
 from babyssa.comparison.statistics import t_interval
 from babyssa.console import progress, quiet_transformers
 from babyssa.errors import DataError, ModelError
@@ -55,12 +55,8 @@ class Run:
 
     @property
     def variant(self) -> str:
-        """Its scoring: the variant, with every parameter that differs from the variant's own."""
-        settings = self.settings
-        config = fit_scoring(scoring_config(settings.variant), settings.size.max_numbers)
-        own = scoring_settings(config)
-        changed = [f"{key} {value}" for key, value in settings.scoring.items() if own.get(key) != value]
-        return ", ".join([settings.variant, *changed])
+        """What its scoring is called."""
+        return variant_name(self.settings.variant, self.settings.scoring)
 
     def others(self) -> dict[str, object]:
         """All settings but the scoring that make it another model, by dotted key."""

@@ -14,7 +14,7 @@ import numpy as np
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from babyssa import processes
-from babyssa.attention import Scoring, scoring_config
+from babyssa.attention import Scoring, scoring_config, variant_name
 from babyssa.console import quiet_transformers, say
 from babyssa.corpus import load_tokenizer, tokenizer_sha256, train_tokenizer
 from babyssa.display import Column, Shown, Table
@@ -204,8 +204,9 @@ def run_training(
             return _start({"kind": kind, **plain(settings), "scoring": scoring, "facts": facts}, out, overwrite)
 
         point = processes.broadcast(start)
+        variant = variant_name(settings.variant, settings.scoring)
         say(
-            f"{settings.variant}, seed {settings.seed}: "
+            f"{variant}, seed {settings.seed}: "
             + ", ".join(filter(None, [f"{parameters:,} parameters", about, facts["device"], facts["precision"]]))
         )
         if facts["precision"] == "float32" and computes_in_bfloat16():
@@ -235,7 +236,7 @@ def run_training(
             measured = processes.broadcast(finish)
     return TrainingRun(
         folder=out,
-        variant=settings.variant,
+        variant=variant,
         seed=settings.seed,
         parameters=parameters,
         steps=loop.step,

@@ -13,9 +13,12 @@ from babyssa.attention import (
     SSAConfig,
     TemperatureConfig,
     build_scoring,
+    fit_scoring,
     scoring_classes,
     scoring_config,
+    scoring_settings,
     scoring_to_dict,
+    variant_name,
     variants,
 )
 from babyssa.attention.registry import scoring_from_dict
@@ -148,3 +151,24 @@ def test_ssa_in_a_group_keeps_its_own_parameters():
     mixed = build_scoring(MixedConfig([["softmax", 1], [SSAConfig(n=1.7), 3]]), heads=4)
     assert mixed.learned()["1.n"].tolist() == pytest.approx([1.7] * 3)
     assert set(mixed.state_dict()) == {"groups.1.raw_n", "groups.1.raw_b"}
+
+
+@pytest.mark.parametrize(
+    "variant, changes, name",
+    [
+        ("ssa-1.5", {"b": 0.8}, "ssa-1.5"),
+        ("ssa-1.5", {"n": 2}, "ssa-2"),
+        ("ssa", {"n": 1.7, "granularity": "layer"}, "ssa, n 1.7, granularity layer"),
+        ("ssa-2", {"learn_b": False}, "ssa-2-fixed"),
+        ("nosuch", {"n": 2}, "nosuch"),
+    ],
+)
+def test_a_changed_variant_is_called_what_it_is(variant, changes, name):
+    assert variant_name(variant, changes) == name
+
+
+def test_the_scoring_that_a_run_records_has_the_name_of_its_variant():
+    """A model fills in what its variant leaves open, and config.yaml has tuples as lists."""
+    for variant, config in variants().items():
+        recorded = json.loads(json.dumps(scoring_settings(fit_scoring(config, 40))))
+        assert variant_name(variant, recorded) == variant
