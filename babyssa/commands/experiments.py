@@ -15,7 +15,7 @@ from babyssa.synthetic.config import Data, Shifts, SyntheticTraining
 if TYPE_CHECKING:
     from babyssa.comparison.report import Comparison, Comparisons
     from babyssa.experiments.demo import Demo
-    from babyssa.experiments.grid import Sweep
+    from babyssa.experiments.grid import Plan, Sweep
     from babyssa.synthetic.shifts import ShiftResults
 
 
@@ -180,7 +180,8 @@ def sweep(
     results: Path | None = None,
     jobs: int = 1,
     measure_only: bool = False,
-) -> Sweep:
+    dry_run: bool = False,
+) -> Sweep | Plan:
     """Train and measure every variant under every seed, and compare them.
 
     What is trained and measured is an experiment, packaged or a YAML file; without one, --variants of an encoder
@@ -217,10 +218,12 @@ def sweep(
         cells at a time, each in a process of its own with its share of the CPU's cores
     measure_only : bool
         train nothing: measure and compare what is trained
+    dry_run : bool
+        list the cells, their sizes, and an estimate of hours from a few steps of each variant
 
     Returns
     -------
-    Sweep
+    Sweep, or of a dry run Plan
 
     Raises
     ------
@@ -238,10 +241,12 @@ def sweep(
     babyssa sweep --config small --corpus corpus/ --out runs --jobs 2 \\
         --variants softmax ssa-1.5 --seeds 0 1 2
     babyssa sweep encoder-grammar --corpus corpus/ --data.zorro zorro/ --out runs
+    babyssa sweep encoder-grammar --corpus corpus/ --data.zorro zorro/ --out runs \\
+        --dry-run
     babyssa sweep mine.yaml --out runs --seeds 0 --optimisation.steps 100
     """
     from babyssa.experiments.experiment import Experiment, make_experiment, read_experiment
-    from babyssa.experiments.grid import sweep
+    from babyssa.experiments.grid import plan, sweep
     from babyssa.experiments.measures import Measure, Pairs
 
     for key, default in (("scoring", {}), ("variant", "softmax"), ("seed", 0)):
@@ -261,6 +266,8 @@ def sweep(
             seeds=tuple(dict.fromkeys(seeds)),
             measures={pairs: Measure("pairs", Pairs(pairs, suite_order, method, limit), {pairs: suite})},
         )
+    if dry_run:
+        return plan(chosen, results=results)
     return sweep(chosen, results=results, jobs=jobs, measure_only=measure_only)
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
+import math
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +28,7 @@ from babyssa.display import Column, Shown, Table
 from babyssa.encoder.config import EncoderTraining
 from babyssa.encoder.model import build_encoder
 from babyssa.errors import BabySSAError, ConfigError, OutputExistsError, describe
-from babyssa.experiments.cells import Cell, run_cell
+from babyssa.experiments.cells import Cell, run_cell, train
 from babyssa.experiments.experiment import Experiment, Training
 from babyssa.experiments.jobs import run_cells
 from babyssa.experiments.measures import KINDS
@@ -45,6 +48,7 @@ from babyssa.synthetic.config import SyntheticTraining
 from babyssa.training.devices import check_devices, precision_of
 from babyssa.training.run_folder import (
     DRAWS,
+    LOG,
     NOT_COMPARED,
     WEIGHTS,
     check_same,
@@ -64,6 +68,7 @@ if TYPE_CHECKING:
 COMPARISON, RESULTS = "comparison", "results"
 
 _ORIGIN = "trained_on.json"
+_TRIED_STEPS = 8
 
 
 @dataclass(frozen=True)
@@ -159,6 +164,92 @@ def sweep(
         done |= {cell.folder: cell for cell in finished}
         cells = [done[cell.folder] for cell in cells]
         return Sweep(tuple(cells), _compare(cells, experiment.baseline, out))
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """A cell that is to be done, or is done; hours are those of its training, 0 if it is trained."""
+
+    cell: Cell
+    state: str
+    parameters: int
+    steps: int
+    hours: float
+
+
+@dataclass(frozen=True)
+class Plan(Shown):
+    """What a sweep would do.
+
+    Parameters
+    ----------
+    cells : tuple of PlannedCell
+        Every variant under every seed.
+    measured_steps : int
+        How many steps of each variant the hours were estimated from.
+    """
+
+    cells: tuple[PlannedCell, ...]
+    measured_steps: int
+
+    def tables(self) -> Iterator[Table]:
+        columns = (
+            Column("condition", hidden=not any(planned.cell.condition for planned in self.cells)),
+            Column("variant"),
+            Column("seed"),
+            Column("state"),
+            Column("parameters", ","),
+            Column("steps", ","),
+            Column("hours", ".2f"),
+        )
+        rows = [
+            (p.cell.condition, p.cell.variant, p.cell.seed, p.state, p.parameters, p.steps, p.hours)
+            for p in self.cells
+        ]
+        hours = sum(planned.hours for planned in self.cells)
+        note = (
+            f"Hours are of training, one cell at a time, from {self.measured_steps} steps of each variant on this "
+            f"machine as busy as it is now. Measured of each: {', '.join(self.cells[0].cell.measures)}."
+        )
+        total = ("", "total", None, "", None, None, hours)
+        yield Table(columns, rows, title=f"{len(self.cells)} cells", notes=[note], total=total)
+
+
+def plan(experiment: Experiment, *, results: Path | None = None) -> Plan:
+    """What a sweep would do, and how long its trainings would take; writes nothing into its folders.
+
+    A few steps of each variant are trained in a temporary folder.
+    """
+    cells = make_cells(experiment, results)
+    with tempfile.TemporaryDirectory() as scratch:
+        settings = dataclasses.replace(experiment.settings, out=Path(scratch))
+        prepared, facts = _prepare(dataclasses.replace(experiment, settings=settings), cells)
+        tried: dict[tuple[str, str], tuple[int, int, float]] = {}
+        planned = []
+        for cell in prepared:
+            place = cell.condition, cell.variant
+            if place not in tried:
+                say(f"trying {' '.join(filter(None, place))}")
+                tried[place] = _try(cell.settings, Path(scratch) / f"{len(tried)}")
+            parameters, steps, seconds = tried[place]
+            found = _find_done(cell, facts)
+            trained = found is not None or is_finished(cell.folder)
+            state = "done" if found is not None else "trained, to be measured" if trained else "to be trained"
+            planned.append(PlannedCell(cell, state, parameters, steps, 0.0 if trained else steps * seconds / 3600))
+    return Plan(tuple(planned), _TRIED_STEPS)
+
+
+def _try(settings: Training, out: Path) -> tuple[int, int, float]:
+    """Parameters, steps, and the seconds of a step, from a few steps in the folder `out`."""
+    tried = dataclasses.replace(settings.optimisation, steps=_TRIED_STEPS, log_every=1, checkpoint_every=0)
+    run = train(dataclasses.replace(settings, out=out, optimisation=tried))
+    log = [json.loads(line) for line in (out / LOG).read_text(encoding="utf-8").splitlines()]
+    log = [record for record in log if "loss" in record]
+    # The first step waits for memory and caches.
+    seconds = (log[-1]["seconds"] - log[0]["seconds"]) / (len(log) - 1)
+    of_epoch = round(log[-1]["step"] / log[-1]["epoch"])
+    steps = settings.optimisation.steps or math.ceil(of_epoch * settings.optimisation.epochs)
+    return run.parameters, steps, seconds
 
 
 def make_cells(experiment: Experiment, results: Path | None = None) -> list[Cell]:

@@ -74,6 +74,18 @@ def test_an_experiment_trains_measures_and_compares_what_its_file_says(
     assert status == 0 and "1 of 1 cells need no work" in stderr
 
 
+def test_a_dry_run_says_what_would_be_done_and_writes_nothing(write, suite, corpus, tmp_path, run_babyssa):
+    path = write(ENCODER.replace("batch_size: 8, steps: 2", "batch_size: 8, epochs: 0.5"))
+    given = ("--corpus", corpus, "--data.mine", suite, "--out", tmp_path / "out")
+    status, stdout, stderr = run_babyssa("sweep", path, *given, "--variants", "softmax", "--dry-run")
+    assert status == 0, stderr
+    (row,) = [line.split() for line in stdout.splitlines() if line.startswith("softmax")]
+    assert row[:-2] == ["softmax", "1", "to", "be", "trained", "10,358"]
+    # 115 sentences in ten patterns and batches of eight, for half an epoch; a batch has sentences of one length.
+    assert int(row[-2]) == pytest.approx(72, abs=4)
+    assert not (tmp_path / "out").exists()
+
+
 def test_conditions_are_compared_each_by_itself(write, tmp_path, run_babyssa):
     status, stdout, stderr = run_babyssa("sweep", write(SYNTHETIC), "--task", "some", "--out", tmp_path / "out")
     assert status == 0, stderr
