@@ -179,6 +179,8 @@ def sweep(
     data: dict[str, str] | None = None,
     results: Path | None = None,
     jobs: int = 1,
+    executor: Literal["local", "slurm"] = "local",
+    slurm: dict[str, str] | None = None,
     measure_only: bool = False,
     dry_run: bool = False,
 ) -> Sweep | Plan:
@@ -216,6 +218,10 @@ def sweep(
         folder of the small files (default: OUT/results)
     jobs : int
         cells at a time, each in a process of its own with its share of the CPU's cores
+    executor : str
+        where cells run: on this machine, or each as a job of a Slurm cluster (pip install 'babyssa[slurm]')
+    slurm : dict, optional
+        submitit's options of such a job, named as sbatch's, such as --slurm.partition gpu --slurm.time 60
     measure_only : bool
         train nothing: measure and compare what is trained
     dry_run : bool
@@ -244,7 +250,9 @@ def sweep(
     babyssa sweep encoder-grammar --corpus corpus/ --data.zorro zorro/ --out runs \\
         --dry-run
     babyssa sweep mine.yaml --out runs --seeds 0 --optimisation.steps 100
+    babyssa sweep mine.yaml --out runs --executor slurm --slurm.partition short
     """
+    from babyssa.experiments.cluster import JOBS, make_executor
     from babyssa.experiments.experiment import Experiment, make_experiment, read_experiment
     from babyssa.experiments.grid import plan, sweep
     from babyssa.experiments.measures import Measure, Pairs
@@ -266,9 +274,12 @@ def sweep(
             seeds=tuple(dict.fromkeys(seeds)),
             measures={pairs: Measure("pairs", Pairs(pairs, suite_order, method, limit), {pairs: suite})},
         )
+    if slurm and executor != "slurm":
+        raise ConfigError("--slurm options are for jobs of a cluster", remedy="add --executor slurm")
     if dry_run:
         return plan(chosen, results=results)
-    return sweep(chosen, results=results, jobs=jobs, measure_only=measure_only)
+    made = make_executor(Path(settings.out) / JOBS, slurm or {}) if executor == "slurm" else None
+    return sweep(chosen, results=results, jobs=jobs, executor=made, measure_only=measure_only)
 
 
 @checked

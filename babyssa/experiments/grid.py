@@ -29,6 +29,7 @@ from babyssa.encoder.config import EncoderTraining
 from babyssa.encoder.model import build_encoder
 from babyssa.errors import BabySSAError, ConfigError, OutputExistsError, describe
 from babyssa.experiments.cells import Cell, run_cell, train
+from babyssa.experiments.cluster import run_jobs
 from babyssa.experiments.experiment import Experiment, Training
 from babyssa.experiments.jobs import run_cells
 from babyssa.experiments.measures import KINDS
@@ -62,6 +63,7 @@ from babyssa.training.stopping import stopped_at_once
 
 if TYPE_CHECKING:
     import pandas as pd
+    from submitit import Executor
 
     from babyssa.comparison.report import Comparisons
 
@@ -134,7 +136,12 @@ class Sweep(Shown):
 
 
 def sweep(
-    experiment: Experiment, *, results: Path | None = None, jobs: int = 1, measure_only: bool = False
+    experiment: Experiment,
+    *,
+    results: Path | None = None,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    measure_only: bool = False,
 ) -> Sweep:
     """Train, measure and compare the cells of an experiment; :func:`babyssa.sweep` explains the parameters."""
     check_one_process("a sweep")
@@ -155,10 +162,10 @@ def sweep(
             say(f"{len(untrained)} cells are not trained, and left out")
         if done:
             say(f"{len(done)} of {len(cells)} cells need no work")
-        if jobs > 1 and missing:
+        if (jobs > 1 or executor is not None) and missing:
             if isinstance(experiment.settings, EncoderTraining):
                 _encode_once(experiment.settings, cells[0].settings.tokenizer)
-            finished = run_cells(missing, min(jobs, len(missing)))
+            finished = run_jobs(missing, executor) if executor else run_cells(missing, min(jobs, len(missing)))
         else:
             finished = _run_in_turn(missing)
         done |= {cell.folder: cell for cell in finished}
