@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from babyssa.checks import checked
 
 if TYPE_CHECKING:
-    from babyssa.decoder.harness import HarnessResult
+    from babyssa.decoder.harness import HarnessResult, HarnessResults
     from babyssa.models.sentences import SentenceScores
     from babyssa.models.text_perplexity import Perplexities, Perplexity
 
@@ -151,7 +151,7 @@ def score(
 @checked
 def perplexity(
     model: Any,
-    texts: Iterable[str],
+    texts: Iterable[str] | str,
     *,
     documents: Literal["lines", "blocks", "file"] | None = None,
     text_column: str = "text",
@@ -294,7 +294,7 @@ def generate(
 
 @checked
 def evaluate(
-    model: Any,
+    models: Iterable[str] | Any,
     tasks: Iterable[str] | None = None,
     *,
     include_path: Path | None = None,
@@ -305,16 +305,17 @@ def evaluate(
     batch_size: int = 16,
     device: str | None = None,
     overwrite: bool = False,
-) -> HarnessResult:
-    """Evaluate a causal model on tasks of lm-evaluation-harness (pip install 'babyssa[harness]').
+) -> HarnessResult | HarnessResults:
+    """Evaluate causal models on tasks of lm-evaluation-harness (pip install 'babyssa[harness]').
 
-    Shows every metric with its standard error, in percent. Text longer than the model's positions loses its
-    beginning, as the harness does it.
+    Shows every metric of a model with its standard error, in percent; of several models, the mean of each variant
+    over its seeds, and its difference to Softmax, or else to the first variant, with 95% intervals. Text longer
+    than the model's positions loses its beginning, as the harness does it.
 
     Parameters
     ----------
-    model : str, path-like, LoadedModel or (model, tokenizer)
-        a model folder or hub id, causal
+    models : list of str, path-like, LoadedModel or (model, tokenizer), or one of these
+        model folders or hub ids, causal
     tasks : iterable of str, optional
         names of tasks (default: arc_challenge arc_easy boolq cb copa hellaswag record winogrande)
     include_path : path-like, optional
@@ -326,7 +327,7 @@ def evaluate(
     seed : int
         decides which solved examples are taken, and the bootstrap of standard errors
     out : path-like, optional
-        folder to write harness.json into
+        folder to write harness.json into; of several models, each into OUT/VARIANT-SEED/
     batch_size : int
         rows in one forward pass
     device : str, optional
@@ -336,14 +337,15 @@ def evaluate(
 
     Returns
     -------
-    HarnessResult
+    HarnessResult or HarnessResults
+        Of one model, or of several.
 
     Raises
     ------
     BabySSAError
         If lm-evaluation-harness is not installed.
     ConfigError
-        If a task is unknown, or the model is not causal.
+        If a task is unknown, a model is not causal, or two are of the same variant and seed.
     DataError
         If a task cannot be loaded, as without a network; nothing is scored then.
     OutputExistsError
@@ -352,23 +354,21 @@ def evaluate(
     Examples
     --------
     babyssa evaluate runs/decoder --tasks arc_easy copa --out results/decoder
+    babyssa evaluate runs/softmax-* runs/ssa-* --tasks arc_easy --out results
     babyssa evaluate runs/decoder --tasks my_task --include-path my_tasks
     """
-    from babyssa.decoder.harness import DEFAULT_TASKS, RESULT, evaluate
-    from babyssa.files import check_overwrite, write_json
+    from babyssa.decoder.harness import DEFAULT_TASKS, HarnessResults, evaluate_models
 
-    if out is not None:
-        check_overwrite(out, [RESULT], overwrite)
-    result = evaluate(
-        model,
+    found = evaluate_models(
+        models if isinstance(models, list) else [models],
         DEFAULT_TASKS if tasks is None else tasks,
         include_path=include_path,
         limit=limit,
         fewshot=fewshot,
         seed=seed,
+        out=out,
         batch_size=batch_size,
         device=device,
+        overwrite=overwrite,
     )
-    if out is not None:
-        write_json(Path(out) / RESULT, result.summary())
-    return result
+    return found[0] if len(found) == 1 else HarnessResults(tuple(found))

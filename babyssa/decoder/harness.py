@@ -12,17 +12,23 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stderr
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from transformers import set_seed
 
+from babyssa.comparison.cells import StoredCell
+from babyssa.comparison.scalars import ScalarComparison, compare_scalars
 from babyssa.console import quiet_transformers, say
 from babyssa.display import Column, Shown, Table, percent
 from babyssa.errors import BabySSAError, ConfigError, DataError, nearest
-from babyssa.files import versions
+from babyssa.files import check_overwrite, versions, write_json
 from babyssa.models.loading import LoadedModel, as_loaded, evaluating
+from babyssa.probing.accuracy import identity
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DEFAULT_TASKS = ("arc_challenge", "arc_easy", "boolq", "cb", "copa", "hellaswag", "record", "winogrande")
 RESULT = "harness.json"
@@ -57,15 +63,24 @@ class TaskResult:
 
 @dataclass(frozen=True)
 class HarnessResult(Shown):
-    """A model's metrics on some tasks, and the versions they were measured with."""
+    """A model's metrics on some tasks, and the versions they were measured with.
+
+    Variant and seed are those of its training; the folder's name and None if it does not say.
+    """
 
     model: str
+    variant: str
+    seed: int | None
     tasks: tuple[TaskResult, ...]
     versions: dict[str, str]
 
     def summary(self) -> dict[str, Any]:
         """The content of harness.json."""
         return asdict(self)
+
+    def values(self) -> dict[str, float]:
+        """Every metric by its task and name."""
+        return {f"{task.name} {metric}": v for task in self.tasks for metric, v in task.metrics.items()}
 
     def tables(self) -> Iterator[Table]:
         columns = (
@@ -84,18 +99,72 @@ class HarnessResult(Shown):
         yield Table(columns, rows, f"{self.model}, lm-evaluation-harness {self.versions['lm_eval']}", keys=2)
 
 
-def evaluate(
-    model: Any,
+@dataclass(frozen=True)
+class HarnessResults(Shown):
+    """Several models' metrics, compared over the seeds of each variant.
+
+    Attributes
+    ----------
+    models : tuple of HarnessResult
+        What each model scored.
+    """
+
+    models: tuple[HarnessResult, ...]
+
+    @cached_property
+    def comparison(self) -> ScalarComparison:
+        """Means over seeds and differences to Softmax, or to the first variant, with 95% intervals."""
+        variants = list(dict.fromkeys(result.variant for result in self.models))
+        variants.sort(key=lambda variant: variant != "softmax")
+        cells = [
+            StoredCell(
+                Path(result.model),
+                {
+                    "variant": result.variant,
+                    "seed": result.seed,
+                    "measures": {"harness": {"unit": "task and metric", "values": result.values()}},
+                },
+                {},
+            )
+            for result in self.models
+        ]
+        return compare_scalars(cells, "harness", variants, (), level=0.95)
+
+    def tables(self) -> Iterator[Table]:
+        yield from self.comparison.tables()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per task, metric and model."""
+        import pandas as pd
+
+        frames = [result.to_frame() for result in self.models]
+        for frame, result in zip(frames, self.models, strict=True):
+            frame.insert(0, "model", result.model)
+            frame.insert(1, "variant", result.variant)
+            frame.insert(2, "seed", result.seed)
+        return pd.concat(frames, ignore_index=True)
+
+
+def evaluate(model: Any, tasks: Iterable[str] = DEFAULT_TASKS, **options: Any) -> HarnessResult:
+    """Evaluate one causal model; takes the options of :func:`evaluate_models`."""
+    (result,) = evaluate_models([model], tasks, **options)
+    return result
+
+
+def evaluate_models(
+    models: Sequence[Any],
     tasks: Iterable[str] = DEFAULT_TASKS,
     *,
     include_path: str | Path | None = None,
     limit: int | None = None,
     fewshot: int | None = None,
     seed: int = 0,
+    out: Path | None = None,
     batch_size: int = 16,
     device: str | None = None,
-) -> HarnessResult:
-    """Evaluate a causal model on tasks of the harness; :func:`babyssa.evaluate` explains the parameters."""
+    overwrite: bool = False,
+) -> list[HarnessResult]:
+    """Evaluate causal models on tasks of the harness; :func:`babyssa.evaluate` explains the parameters."""
     tasks = list(dict.fromkeys(tasks))
     if not tasks:
         raise ConfigError("no task given", remedy=f"the usual ones: {', '.join(DEFAULT_TASKS)}")
@@ -105,26 +174,51 @@ def evaluate(
     _check_installed()
     if include_path is not None and not Path(include_path).is_dir():
         raise DataError("no such folder of tasks", path=include_path)
-    loaded = as_loaded(model, device=device)
-    if loaded.kind != "causal":
-        raise ConfigError(
-            f"the harness needs a causal model, not a {loaded.kind} one ({loaded.name})", remedy="use a decoder"
-        )
+    known = {**versions(), "lm_eval": _check_installed()}
+    identities = _check_models(models, device)
+    names = ["-".join(map(str, filter(lambda part: part is not None, own))) for own in identities]
+    folders = [out and Path(out) / (name if len(models) > 1 else "") for name in names]
+    for folder in filter(None, folders):
+        check_overwrite(folder, [RESULT], overwrite)
     with _quiet():
         manager = _manager_with(tasks, include_path)
         loaded_tasks: dict[str, dict[str, Any]] = {}
         for task in tasks:
             for kind, found in _load(manager, task).items():
                 loaded_tasks.setdefault(kind, {}).update(found)
+    results = []
+    for model, own, folder in zip(models, identities, folders, strict=True):
+        loaded = as_loaded(model, device=device)
         for task in loaded_tasks["tasks"].values():
             _set_fewshot(task, fewshot, seed)
         set_seed(seed)
-        say(f"scoring {', '.join(tasks)}")
-        with evaluating(loaded.model), _bars_on_a_terminal_only():
+        say(f"scoring {', '.join(tasks)}" + (f" with {loaded.name}" if len(models) > 1 else ""))
+        with _quiet(), evaluating(loaded.model), _bars_on_a_terminal_only():
             found = _evaluate(
                 fewshot, lm=_as_harness_model(loaded, batch_size), task_dict=loaded_tasks, limit=limit
             )
-    return HarnessResult(loaded.name, tuple(_task_results(found)), {**versions(), "lm_eval": _check_installed()})
+        results.append(HarnessResult(loaded.name, *own, tuple(_task_results(found)), known))
+        if folder is not None:
+            write_json(folder / RESULT, results[-1].summary())
+    return results
+
+
+def _check_models(models: Sequence[Any], device: str | None) -> list[tuple[str, int | None]]:
+    """Variant and seed of each model; raise unless all are causal, and no two are the same."""
+    if not models:
+        raise ConfigError("no model given", remedy="name a model folder or hub id")
+    seen: dict[tuple[str, int | None], str] = {}
+    for model in models:
+        loaded = as_loaded(model, device=device)
+        if loaded.kind != "causal":
+            what = f"the harness needs a causal model, not a {loaded.kind} one ({loaded.name})"
+            raise ConfigError(what, remedy="use a decoder")
+        own = identity(loaded)
+        if own in seen:
+            what = f"{loaded.name} is of variant {own[0]} and seed {own[1]}, as {seen[own]} is"
+            raise ConfigError(what, remedy="leave one of them out")
+        seen[own] = loaded.name
+    return list(seen)
 
 
 def _set_fewshot(task: Any, fewshot: int | None, seed: int) -> None:

@@ -34,7 +34,11 @@ def results(masked, causal, tmp_path_factory):
         "suite": GeneratedSuite((ParadigmSummary(PARADIGM, "agreement_subject_verb", folder / "a.txt", 1000),)),
         "train": TrainingRun(Path("runs/ssa"), "ssa", 0, 1000, 10, 5000, 1.5, {"pseudo_perplexity": 12.34}),
         "evaluate": HarnessResult(
-            "runs/ssa", (TaskResult("arc_easy", 100, 0, {"acc": 0.25}, {"acc": 0.01}),), {"lm_eval": "0.4"}
+            "runs/ssa",
+            "ssa",
+            0,
+            (TaskResult("arc_easy", 100, 0, {"acc": 0.25}, {"acc": 0.01}),),
+            {"lm_eval": "0.4"},
         ),
         "diagnose": DiagnosticResult(
             "m", "ssa", 0, "x", "subject-number", 400, 50, 5, 0, 0.5, (LayerResult(0, *[0.5] * 8),), {}

@@ -1,8 +1,11 @@
 """lm-evaluation-harness on a task of our own; its own tasks need the hub."""
 
 import json
+import math
 
+import numpy as np
 import pytest
+from scipy.stats import t
 
 from babyssa import evaluate
 from babyssa.encoder import EncoderSize, build_encoder
@@ -76,6 +79,42 @@ def test_the_command_prints_a_table(decoder, decoder_tokenizer, tasks, tmp_path,
     assert "\r" not in stderr and "scoring ends" in stderr
     status, stdout, stderr = run_babyssa(*arguments, "--limit", 0)
     assert (status, stdout) == (2, "") and "limit is 0" in stderr
+
+
+@pytest.fixture
+def runs(decoder, decoder_tokenizer, tmp_path):
+    """Run folders of two variants under three seeds."""
+    folders = []
+    for variant in ("ssa", "softmax"):
+        for seed in range(3):
+            folders.append(tmp_path / f"{variant}-{seed}")
+            save_model(folders[-1], decoder(variant, seed=seed), decoder_tokenizer)
+            (folders[-1] / "config.yaml").write_text(f"variant: {variant}\nseed: {seed}\n")
+    return folders
+
+
+def test_several_models_are_compared_over_seeds(runs, tasks, tmp_path, run_babyssa):
+    found = evaluate(runs, ["ends"], include_path=tasks, out=tmp_path / "out")
+    alone = [evaluate(run, ["ends"], include_path=tasks).tasks[0].metrics["acc"] for run in runs]
+    assert [result.tasks[0].metrics["acc"] for result in found.models] == alone
+    table = found.comparison.table.set_index("variant")
+    for variant, own in (("ssa", alone[:3]), ("softmax", alone[3:])):
+        low, high = t.interval(0.95, 2, np.mean(own), np.std(own, ddof=1) / math.sqrt(3))
+        assert table.loc[variant, ["value", "low", "high"]].tolist() == pytest.approx([np.mean(own), low, high])
+    differences = np.subtract(alone[:3], alone[3:])
+    low, high = t.interval(0.95, 2, differences.mean(), differences.std(ddof=1) / math.sqrt(3))
+    columns = ["difference", "difference_low", "difference_high"]
+    assert table.loc["ssa", columns].tolist() == pytest.approx([differences.mean(), low, high])
+    assert "ssa − softmax" in str(found) and "ends acc" in str(found)
+    assert found.to_frame()[["variant", "seed", "value"]].value.tolist() == alone
+
+    written = json.loads((tmp_path / "out" / "softmax-2" / "harness.json").read_text())
+    assert (written["variant"], written["seed"]) == ("softmax", 2)
+    status, stdout, stderr = run_babyssa("evaluate", *runs[2:4], "--tasks", "ends", "--include-path", tasks)
+    assert status == 0 and "± ?" in stdout and f"scoring ends with {runs[3]}" in stderr
+    for models, says in ((runs[:2], "harness.json"), ([runs[0], runs[0]], "of variant ssa and seed 0, as")):
+        with pytest.raises((OutputExistsError, ConfigError), match=says):
+            evaluate(models, ["ends"], include_path=tasks, out=tmp_path / "out")
 
 
 def test_a_task_without_its_data_or_with_broken_yaml_is_one_line(decoder, decoder_tokenizer, tasks):
