@@ -7,6 +7,7 @@ or where it is preempted, it saves a resume point, and goes back to the queue.
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -31,9 +32,11 @@ JOBS, NUMBERS = "jobs", "jobs.json"
 
 _DEFAULTS = {"job_name": "babyssa", "time": 60, "cpus_per_task": 1, "additional_parameters": {"requeue": True}}
 _LINES = ("setup", "teardown", "srun_args")
+# The signal comes up to two and a half minutes before a job's time is over, and the start takes some seconds.
+_LEAST_MINUTES = 4
 # A job that runs out of time has saved: it may come back as often as it needs to.
 _MOST_TIMEOUTS = 10_000
-_SECONDS_BETWEEN_LOOKS = 5.0
+_SECONDS_BETWEEN_LOOKS = 10.0
 # On a network's file system a result may show up a little later than the end of its job.
 _SECONDS_OF_GRACE = 20.0
 
@@ -49,10 +52,15 @@ def run_cell_alone(cell: Cell) -> Cell:
 
 
 class CellJob:
-    """What a job calls: `run` on a cell, and again if the job is requeued."""
+    """What a job calls: `run` on a cell, and again if the job is requeued.
+
+    The cell is pickled by itself: to read it takes many seconds, and the signal may come by then.
+    """
 
     def __init__(self, cell: Cell, run: Callable[[Cell], Cell] = run_cell_alone):
-        self.cell, self.run = cell, run
+        import cloudpickle
+
+        self.name, self.folder, self.pickled = cell.name, cell.folder, cloudpickle.dumps((cell, run))
 
     def __call__(self) -> Cell:
         """Run the cell; on submitit's signal, which comes before the job's time is over, save and requeue."""
@@ -68,8 +76,9 @@ class CellJob:
         forget_launcher()
         signal.signal(ends, save_first)
         try:
-            with stopped_at_once(self.cell.name, self.cell.folder, "the same command resumes it"):
-                return self.run(self.cell)
+            with stopped_at_once(self.name, self.folder, "the same command resumes it"):
+                cell, run = pickle.loads(self.pickled)
+                return run(cell)
         except Stopped as stop:
             if asked:
                 requeue(ends, None)
@@ -120,8 +129,9 @@ def make_executor(folder: Path, options: Mapping[str, str], kind: Literal["slurm
             raise ConfigError(f"submitit has no Slurm parameter '{name}'", remedy=nearest(key, known))
         value = int(text) if text.isdigit() else text == "true" or text
         values[key] = [value] if key in _LINES else value
-    if not isinstance(values["time"], int):
-        raise ConfigError(f"--slurm.time is '{values['time']}'", remedy="it is a whole number of minutes")
+    if not isinstance(values["time"], int) or values["time"] < _LEAST_MINUTES:
+        remedy = f"it is a whole number of minutes, at least {_LEAST_MINUTES}"
+        raise ConfigError(f"--slurm.time is '{values['time']}'", remedy=remedy)
     try:
         executor = submitit.SlurmExecutor(folder, max_num_timeout=_MOST_TIMEOUTS)
     except RuntimeError:
@@ -152,7 +162,7 @@ def run_jobs(cells: Sequence[Cell], executor: Executor) -> list[Cell]:
     Raises
     ------
     BabySSAError
-        If Slurm refuses the jobs, or does not answer.
+        If Slurm refuses the jobs.
     BusyError
         If a job of an earlier call does a cell with other settings.
     """
@@ -161,7 +171,7 @@ def run_jobs(cells: Sequence[Cell], executor: Executor) -> list[Cell]:
     numbers = Path(executor.folder) / NUMBERS
     jobs = _in_queue(cells, numbers) if isinstance(executor, SlurmExecutor) else {}
     if jobs:
-        say(f"{len(jobs)} cells are in the queue already")
+        say(f"{len(jobs)} of {len(cells)} cells are in the queue already")
     new = [cell for cell in cells if cell.name not in jobs]
     if new:
         try:
@@ -170,7 +180,8 @@ def run_jobs(cells: Sequence[Cell], executor: Executor) -> list[Cell]:
             said = str(getattr(error, "stderr", None) or error).strip().splitlines()
             raise BabySSAError(f"the jobs cannot be submitted: {said[-1] if said else error!r}") from error
         jobs |= {cell.name: job for cell, job in zip(new, submitted, strict=True)}
-        say(f"submitted {len(new)} jobs, from {submitted[0].job_id} to {submitted[-1].job_id}")
+        first, last = submitted[0].job_id, submitted[-1].job_id
+        say(f"submitted as {first}" + (f" to {last}" if last != first else ""))
     write_json(numbers, {name: job.job_id for name, job in jobs.items()})
     try:
         return _wait(cells, jobs)
@@ -190,7 +201,7 @@ def _in_queue(cells: Sequence[Cell], numbers: Path) -> dict[str, Job]:
     jobs = {name: job for name, job in jobs.items() if job.job_id in queue}
     for cell in cells:
         job = jobs.get(cell.name)
-        if job is not None and job.submission().function.cell != cell:
+        if job is not None and pickle.loads(job.submission().function.pickled)[0] != cell:
             what = f"job {job.job_id} does {cell.name} with other settings"
             remedy = f"wait for it, or remove it with 'scancel {job.job_id}'"
             raise BusyError(what, path=cell.folder, remedy=remedy)
@@ -209,18 +220,18 @@ def _wait(cells: Sequence[Cell], jobs: Mapping[str, Job]) -> list[Cell]:
             job, now = jobs[cell.name], time.monotonic()
             if job.paths.result_pickle.exists():
                 done[cell.name] = _result(cell, job)
+                states.pop(job.job_id, None)
             elif job.job_id in states:
                 ended.pop(cell.name, None)
             elif now - ended.setdefault(cell.name, now) >= _SECONDS_OF_GRACE:
                 what = f"its job {job.job_id} ended without a result; see {job.paths.stderr}"
                 done[cell.name] = cell.failed(what)
-        left = [states.get(jobs[cell.name].job_id) for cell in left if cell.name not in done]
-        running = len(left) - left.count("PD")
-        line = f"{len(done)} of {len(cells)} cells done, {running} running, {left.count('PD')} waiting"
+        waiting = list(states.values()).count("PD")
+        line = f"{len(done)} of {len(cells)} cells done, {len(states) - waiting} running, {waiting} waiting"
         if line != said:
             say(line)
             said = line
-        if not left:
+        if len(done) == len(cells):
             return [done[cell.name] for cell in cells]
         time.sleep(_SECONDS_BETWEEN_LOOKS)
 
@@ -237,8 +248,10 @@ def _states(jobs: Sequence[Job]) -> dict[str, str]:
     found = subprocess.run(command, capture_output=True, text=True)
     # Slurm forgets a job some minutes after its end.
     if found.returncode and "Invalid job id" not in found.stderr:
-        raise BabySSAError(f"squeue failed: {found.stderr.strip()}", remedy="the same command waits again")
-    return dict(line.split() for line in found.stdout.splitlines())
+        say(f"squeue does not answer: {found.stderr.strip()}")
+        return {job.job_id: "unknown" for job in jobs}
+    states = dict(line.split() for line in found.stdout.splitlines())
+    return {job.job_id: states[job.job_id] for job in jobs if job.job_id in states}
 
 
 def _result(cell: Cell, job: Job) -> Cell:

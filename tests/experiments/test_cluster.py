@@ -116,7 +116,7 @@ def test_after_a_stop_the_jobs_stay_and_the_same_call_waits_for_them(scripted, s
     with pytest.raises(Stopped):
         run(cells)
     said = capfd.readouterr().err
-    assert "submitted 2 jobs, from 7_0 to 7_1" in said and "'scancel 7' would remove them" in said
+    assert "submitted as 7_0 to 7_1" in said and "'scancel 7' would remove them" in said
     script = (slurm / "script").read_text()
     for line in ("--partition=short", "--cpus-per-task=2", "--time=60", "--requeue", "--array=0-1%2"):
         assert f"#SBATCH {line}\n" in script
@@ -130,7 +130,7 @@ def test_after_a_stop_the_jobs_stay_and_the_same_call_waits_for_them(scripted, s
     (slurm / "bin/squeue").write_text(f"#!/bin/sh\ncat {slurm}/queue; echo 7_9 R > {slurm}/queue\n")
     done, killed = run(cells)
     said = capfd.readouterr().err
-    assert "2 cells are in the queue already" in said and "submitted" not in said
+    assert "2 of 2 cells are in the queue already" in said and "submitted" not in said
     assert done.failure is None and "its job 7_1 ended without a result; see" in killed.failure
 
 
@@ -139,6 +139,7 @@ def test_after_a_stop_the_jobs_stay_and_the_same_call_waits_for_them(scripted, s
     [
         ({"partitoin": "x"}, "no Slurm parameter 'partitoin'; did you mean 'partition'"),
         ({"time": "1:00:00"}, "time is '1:00:00'; it is a whole number of minutes"),
+        ({"time": "3"}, "time is '3'; it is a whole number of minutes, at least 4"),
     ],
 )
 def test_an_option_that_submitit_does_not_know_is_refused(options, says, slurm):
