@@ -104,6 +104,22 @@ class Harness:
 
 
 @dataclass(frozen=True)
+class Saturating:
+    """How the scoring saturates, with the numbers that each head learned.
+
+    Parameters
+    ----------
+    keys : int
+        Number of keys, the leading one included.
+    at : float
+        The lead of one logit, and the factor by which all are magnified.
+    """
+
+    keys: int = 16
+    at: float = 10.0
+
+
+@dataclass(frozen=True)
 class Measure:
     """One measure of an experiment.
 
@@ -183,27 +199,47 @@ def measure_held_out(folder: Path, options: Logged) -> Measured:
     """What the run measured at its last step: of what was held out of training, or of new sequences."""
     from babyssa.comparison.cells import Measured
 
-    record = _last_record(folder, lambda record: "loss" not in record)
-    if record is None:
-        raise DataError("has no measurement", path=folder, remedy="train with evaluation.held-out above 0")
-    values = {name: value for name, value in record.items() if name not in ("step", "seconds", "scoring")}
+    path = folder / "log.jsonl"
+    try:
+        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError) as error:
+        raise DataError("cannot be read", path=path, remedy="train this run again") from error
+    measured = [record for record in records if "loss" not in record]
+    if not measured:
+        raise DataError("has no measurement", path=path, remedy="train with evaluation.held-out above 0")
+    values = {name: value for name, value in measured[-1].items() if name not in ("step", "seconds", "scoring")}
     return Measured(values, "held-out data")
 
 
 def measure_scoring(folder: Path, options: Logged) -> Measured:
-    """The scoring's learned parameters after training: mean, least and greatest over heads and layers."""
+    """The numbers of the scoring after training, such as n and b: mean, least and greatest over all heads."""
     from babyssa.comparison.cells import Measured
+    from babyssa.probing.heads import learned_numbers
 
-    record = _last_record(folder, lambda record: "scoring" in record) or {"scoring": {}}
-    by_name: dict[str, list[float]] = {}
-    for parameters in record["scoring"].values():
-        for name, heads in parameters.items():
-            by_name.setdefault(name, []).extend(heads)
+    found = learned_numbers(folder)
     values = {}
-    for name, heads in by_name.items():
-        values |= {f"{name}, mean": sum(heads) / len(heads), f"{name}, least": min(heads)}
-        values[f"{name}, greatest"] = max(heads)
-    return Measured(values, "learned parameter", details=record["scoring"])
+    for name in found.names:
+        of_heads = [head.numbers[name] for head in found.heads if name in head.numbers]
+        values[f"{name}, mean"] = sum(of_heads) / len(of_heads)
+        values |= {f"{name}, least": min(of_heads), f"{name}, greatest": max(of_heads)}
+    heads = [{"layer": head.layer, "head": head.head, **head.numbers} for head in found.heads]
+    return Measured(values, "number of the scoring", details={"heads": heads})
+
+
+def measure_saturation(folder: Path, options: Saturating) -> Measured:
+    """The weight left to the other keys, mean over heads, where one logit leads and where all are magnified."""
+    import numpy as np
+
+    from babyssa.comparison.cells import Measured
+    from babyssa.probing.saturation import saturation
+
+    curves = saturation([str(folder)], keys=options.keys).curves
+    left: dict[str, list[float]] = {}
+    # Softmax, under its own name, stands beside the heads of every model.
+    for curve in (curve for curve in curves if curve.scoring != "softmax"):
+        at = float(np.interp(np.log(options.at), np.log(curve.x), curve.mass))
+        left.setdefault(f"{curve.condition} {options.at:g}", []).append(at)
+    return Measured({name: float(np.mean(shares)) for name, shares in left.items()}, "weight left to other keys")
 
 
 def measure_harness(folder: Path, options: Harness) -> Measured:
@@ -217,23 +253,17 @@ def measure_harness(folder: Path, options: Harness) -> Measured:
 
 
 def measure_shift(folder: Path, options: Shifts) -> Measured:
-    """The task's metric, and a quantifier's share of whole sequences, under every shift, unshifted first."""
+    """The task's metrics under every shift, data like those of training first."""
     from babyssa.comparison.cells import Measured
     from babyssa.synthetic import measure_shifts
     from babyssa.synthetic.shift_report import SIMPLE
-    from babyssa.synthetic.tasks import TASKS
 
-    runs = measure_shifts([folder], options).runs
-    metric = TASKS[runs.task.iloc[0]].metric
-    condition = runs["shift"].where(runs.measure == metric, runs["shift"] + ", " + runs.measure)
-    if runs.data.nunique() > 1:
-        condition = runs.data + ": " + condition
-    by_model = {
-        name: dict(zip(own.condition, own.value, strict=True))
-        for name, own in runs.assign(condition=condition).groupby("model", sort=False)
-    }
-    model = runs.model[runs.settings != SIMPLE].iloc[0]
-    return Measured(by_model.pop(model), metric, details={"baselines": by_model})
+    values: dict[str, float] = {}
+    simple: dict[str, dict[str, float]] = {}
+    for row in measure_shifts([folder], options).runs.itertuples(index=False):
+        of_model = simple.setdefault(row.model, {}) if row.settings == SIMPLE else values
+        of_model[f"{row.measure}, {row.data}: {row.shift}"] = row.value
+    return Measured(values, "shift", details={"simple predictors": simple})
 
 
 class Kind(NamedTuple):
@@ -250,16 +280,7 @@ KINDS = {
     "perplexity": Kind(Texts, measure_texts, LANGUAGE),
     "held-out": Kind(Logged, measure_held_out, EVERY),
     "scoring": Kind(Logged, measure_scoring, EVERY),
+    "saturation": Kind(Saturating, measure_saturation, EVERY),
     "harness": Kind(Harness, measure_harness, ("decoder",)),
     "shift": Kind(Shifts, measure_shift, ("synthetic",)),
 }
-
-
-def _last_record(folder: Path, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any] | None:
-    """The last line of a run's log that is wanted, if there is one."""
-    path = folder / "log.jsonl"
-    try:
-        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    except (OSError, ValueError) as error:
-        raise DataError("cannot be read", path=path, remedy="train this run again") from error
-    return next(filter(wanted, reversed(records)), None)

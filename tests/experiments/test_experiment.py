@@ -27,6 +27,7 @@ measures:
   held-out: {kind: held-out}
   text: {kind: perplexity, texts: [corpus]}
   learned: {kind: scoring}
+  saturation: {kind: saturation, at: 5}
 """.replace("texts: [corpus]", "texts: [CORPUS]")
 
 SYNTHETIC = """
@@ -68,7 +69,10 @@ def test_an_experiment_trains_measures_and_compares_what_its_file_says(
     assert stored["settings"]["scoring"]["n"] == 1.7 and stored["settings"]["optimisation"]["steps"] == 3
     assert stored["measures"]["pairs"]["options"]["suite"] == "mine"
     learned = stored["measures"]["learned"]
-    assert learned["values"]["n, mean"] == pytest.approx(1.7, abs=0.1) and len(learned["details"]) == 1
+    assert learned["values"]["n, mean"] == pytest.approx(1.7, abs=0.1) and len(learned["details"]["heads"]) == 2
+    left = stored["measures"]["saturation"]["values"]["lead 5"]
+    # Of 16 keys: 15 / (15 + (1 + 5 b)^n), with b and n near their initial values.
+    assert left == pytest.approx(15 / (15 + 5**1.7), rel=0.05)
     assert stored["measures"]["text"]["unit"] == "pseudo-perplexity per token"
     status, stdout, stderr = run_babyssa(*words, "--optimisation.steps", 3, "--variants", "n17")
     assert status == 0 and "1 of 1 cells need no work" in stderr
@@ -92,7 +96,9 @@ def test_conditions_are_compared_each_by_itself(write, tmp_path, run_babyssa):
     assert "mine: every: shifts" in stdout and "mine: linear: shifts" in stdout
     stored = json.loads((tmp_path / "out/results/linear/attention-0/cell.json").read_text())
     assert stored["settings"]["task"] == "linear" and stored["settings"]["size"]["blocks"] == "attention"
-    assert {"inputs x 3", "length 9"} <= stored["measures"]["shifts"]["values"].keys()
+    (measure,) = stored["measures"].values()
+    assert {name.partition(": ")[2] for name in measure["values"]} >= {"inputs x 3", "both x 3", "length 9"}
+    assert "least squares" in measure["details"]["simple predictors"]
 
 
 @pytest.mark.parametrize(
