@@ -30,7 +30,7 @@ from babyssa.files import sha256
 from babyssa.models.encoding import encode_documents
 from babyssa.probing.learning_curve import suite_accuracy
 from babyssa.processes import joined
-from babyssa.training.batches import ConsecutiveBatches
+from babyssa.training.batches import ConsecutiveBatches, word_counter
 from babyssa.training.config import Evaluation
 from babyssa.training.loop import Objective
 from babyssa.training.run import TrainingRun, check_run, run_tokenizer, run_training
@@ -55,6 +55,7 @@ def train_decoder(settings: DecoderTraining, *, overwrite: bool = False) -> Trai
         predictions=lambda batch: batch["input_ids"][:, 1:].numel(),
         measure=learning_curve(settings.evaluation, model, tokenizer, data.held_out),
         measure_every=settings.evaluation.every,
+        words=word_counter(tokenizer),
     )
     return run_training(
         "decoder",

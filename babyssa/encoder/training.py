@@ -18,6 +18,7 @@ from babyssa.errors import DataError
 from babyssa.files import sha256
 from babyssa.probing.learning_curve import suite_accuracy
 from babyssa.processes import joined
+from babyssa.training.batches import word_counter
 from babyssa.training.config import Evaluation
 from babyssa.training.loop import Objective
 from babyssa.training.run import TrainingRun, check_run, run_tokenizer, run_training
@@ -56,6 +57,7 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
         predictions=lambda batch: batch["labels"].numel(),
         measure=learning_curve(settings.evaluation, model, tokenizer, held_out),
         measure_every=settings.evaluation.every,
+        words=word_counter(tokenizer),
     )
     dropped = len(rows) - len(sentences)
     facts = {

@@ -29,7 +29,7 @@ from babyssa.files import (
 )
 from babyssa.models.encoding import Encodings, encode_all
 from babyssa.models.loading import LoadedModel, Precision, as_loaded, weights_sha256
-from babyssa.models.run_config import CONFIG, read_settings
+from babyssa.models.run_config import CONFIG, IDENTITY, read_identity
 from babyssa.models.scores import (
     check_precision,
     choose_method,
@@ -64,7 +64,8 @@ class ParadigmResult:
 class ProbeResult(Shown):
     """What a model scored on a suite.
 
-    ``accuracy`` is the mean over paradigms, in 0..1. ``precision`` is that of the scoring,
+    ``accuracy`` is the mean over paradigms, in 0..1. ``run``, ``step``, and the ``words`` and ``tokens`` seen in
+    training are those of the checkpoint, None where it does not say. ``precision`` is that of the scoring,
     ``training_precision`` that of the training, None where the model folder does not say. ``scores`` holds an
     array ``(pairs, 2)`` for each paradigm: the scores of the good and of the bad member, or of the right and of
     the best wrong option, in nats. ``rivals`` has the place of that wrong option among all, and ``unknown``
@@ -74,6 +75,10 @@ class ProbeResult(Shown):
     model: str
     variant: str
     seed: int | None
+    run: str | None
+    step: int | None
+    words: int | None
+    tokens: int | None
     suite: str
     suite_sha256: str
     model_sha256: str
@@ -133,6 +138,7 @@ def probe(
     loaded = as_loaded(model)
     method, reduction = choose_method(loaded, method, reduction)
     variant, seed = identity(loaded, variant, seed)
+    recorded = read_identity(Path(loaded.name))
     found = _score_pairs(loaded, suite, method, reduction, batch_size, precision)
     begins = np.cumsum([len(paradigm.pairs) for paradigm in suite.paradigms])[:-1]
     names = [paradigm.name for paradigm in suite.paradigms]
@@ -149,12 +155,13 @@ def probe(
         method=method,
         reduction=reduction,
         precision=precision,
-        training_precision=_training_precision(loaded),
+        training_precision=recorded.get("training_precision"),
         n_pairs=suite.n_pairs,
         accuracy=sum(r.accuracy for r in results) / len(results),
         paradigms=results,
         versions=versions(),
         scores=scores,
+        **{key: recorded.get(key) for key in ("run", "step", "words", "tokens")},
         rivals=rivals,
         unknown=unknown,
     )
@@ -269,28 +276,18 @@ def write_predictions(result: ProbeResult, suite: Suite, path: Path) -> None:
 
 
 def identity(loaded: LoadedModel, variant: str | None = None, seed: int | None = None) -> tuple[str, int | None]:
-    """Variant and seed: as given, else from the config.yaml that training wrote, else the name and None."""
-    path = Path(loaded.name) / CONFIG
-    recorded = _recorded(loaded) if variant is None or seed is None else {}
+    """Variant and seed: as given, else as training recorded them, else the name and None."""
+    folder = Path(loaded.name)
+    recorded = read_identity(folder) if variant is None or seed is None else {}
     if variant is None:
-        variant = str(recorded.get("variant") or Path(loaded.name).name)
+        variant = str(recorded.get("variant") or folder.name)
         variant = variant_name(variant, recorded.get("scoring") or {})
     if seed is None:
         seed = recorded.get("seed")
         if not isinstance(seed, int | None) or isinstance(seed, bool):
+            path = folder / (IDENTITY if (folder / IDENTITY).is_file() else CONFIG)
             raise DataError(f"seed '{seed}' is not a whole number", path=path, remedy="fix it, or pass --seed")
     return variant, seed
-
-
-def _training_precision(loaded: LoadedModel) -> str | None:
-    facts = _recorded(loaded).get("facts")
-    return facts.get("precision") if isinstance(facts, dict) else None
-
-
-def _recorded(loaded: LoadedModel) -> dict[str, Any]:
-    """What training wrote about a model into config.yaml; nothing if it was not trained here."""
-    path = Path(loaded.name) / CONFIG
-    return read_settings(Path(loaded.name)) if path.is_file() else {}
 
 
 def write_result(result: ProbeResult, suite: Suite, out: Path) -> None:

@@ -18,6 +18,7 @@ from babyssa.console import quiet_transformers
 from babyssa.display import Column, Shown, Table
 from babyssa.errors import ModelError
 from babyssa.models.loading import LoadedModel, as_loaded, evaluating
+from babyssa.models.run_config import read_identity
 from babyssa.training.run_folder import save_model
 
 # Between the logits of the model and of its export, which computes the same.
@@ -71,7 +72,7 @@ def export(model: Any, out: Path) -> Export:
     out = Path(out)
     _state_rotary(loaded.model.config)
     with quiet_transformers():
-        save_model(out, loaded.model, loaded.tokenizer)
+        save_model(out, loaded.model, loaded.tokenizer, read_identity(Path(loaded.name)))
         again = _load_alone(out, type(loaded.model))
     difference = _largest_difference(loaded, again)
     if not difference <= _TOLERANCE:

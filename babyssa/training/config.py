@@ -46,6 +46,9 @@ class Optimisation(Settings):
         Steps between two lines of log.jsonl.
     checkpoint_every : int
         Steps between two copies of the model, each a folder that can be probed; 0 writes none.
+    checkpoint_words : int
+        Words seen between two such copies, up to ten times as many; from there on ten times as many, and so on. So
+        1000000 writes them at 1, 2, ... 10, 20, ... 100 million words, as BabyLM asks; 0 writes none.
     precision : {"float32", "bfloat16", "auto"}
         What matrix products are computed in; "auto" is bfloat16 where the machine has units for it, and float32
         elsewhere. Weights, their updates and the loss are float32.
@@ -70,6 +73,7 @@ class Optimisation(Settings):
     max_grad_norm: Annotated[float, at_least(0)] = 1.0
     log_every: Positive = 100
     checkpoint_every: NonNegative = 0
+    checkpoint_words: NonNegative = 0
     precision: Precision = "float32"
     resume_every: Positive | None = None
     report_to: list[str] = field(default_factory=list)

@@ -25,7 +25,7 @@ from babyssa import processes
 from babyssa.attention import scoring_parameters
 from babyssa.console import say
 from babyssa.models.run_config import CHECKPOINTS
-from babyssa.training.batches import OwnShare
+from babyssa.training.batches import OwnShare, show_words, words_mark
 from babyssa.training.config import Optimisation
 from babyssa.training.devices import precision_of
 from babyssa.training.finite import first_not_finite, not_finite
@@ -57,6 +57,8 @@ class Objective:
         The model to numbers by name, at each point of the learning curve.
     measure_every : int
         Steps between two measurements; 0 measures at the end only.
+    words : callable, optional
+        A batch to the number of its words, where they can be counted.
     """
 
     dataset: Dataset
@@ -65,6 +67,7 @@ class Objective:
     predictions: Callable[[Batch], int]
     measure: Callable[[nn.Module], dict[str, float]]
     measure_every: int = 0
+    words: Callable[[Batch], int] | None = None
 
 
 class WeightedLoss(nn.Module):
@@ -97,6 +100,8 @@ class Loop:
         The run folder.
     tokenizer : PreTrainedTokenizerBase, optional
         Saved with each checkpoint.
+    identity : dict, optional
+        What checkpoint.json says of the run.
     point : Path, optional
         The resume point to start from.
 
@@ -104,6 +109,8 @@ class Loop:
     ----------
     step, steps, tokens : int
         Steps done, steps in all, and real (non-padding) tokens seen.
+    words : int, optional
+        Words seen.
     """
 
     def __init__(
@@ -114,10 +121,11 @@ class Loop:
         out: Path,
         *,
         tokenizer: Any = None,
+        identity: dict[str, Any] | None = None,
         point: Path | None = None,
     ):
         self.model, self.objective, self.optimisation = model, objective, optimisation
-        self.out, self.tokenizer, self.point = Path(out), tokenizer, point
+        self.out, self.tokenizer, self.identity, self.point = Path(out), tokenizer, identity or {}, point
         self.accelerator = Accelerator(
             # On a CPU, several processes are connected only where this says that they stay there.
             cpu=processes.launched() and not torch.cuda.is_available(),
@@ -135,11 +143,14 @@ class Loop:
         self.log = RunLog(self.out, self.steps, self.accelerator)
         self.resume_points = ResumePoints(self.out, optimisation.resume_every)
         self.step = self.tokens = self.logged_step = 0
+        self.words = None if objective.words is None else 0
         # Summed since the last line of the log.
         self.loss = torch.zeros((), device=self.accelerator.device)
         if point is not None:
             saved = restore(point, model, self.optimizer, self.schedule)
             self.step, self.tokens, self.logged_step = saved["step"], saved["tokens"], saved["last_logged"]
+            # Early versions did not count words.
+            self.words = saved.get("words")
             self.loss.fill_(saved["loss"])
             self.log.restore(point, saved["clock"])
 
@@ -151,6 +162,7 @@ class Loop:
         while self.step < self.steps:
             epoch, done = divmod(self.step, settings.steps_per_epoch(self.batches_per_epoch))
             for batches in self._steps_of_epoch(epoch, done):
+                words = self.words
                 for number, batch in enumerate(batches, start=1):
                     accumulating = number < len(batches)
                     with self.accelerator.no_sync(self.weighted_loss) if accumulating else nullcontext():
@@ -171,7 +183,10 @@ class Loop:
                         self.measure()
                         self.weighted_loss.train()
                     if _is_due(settings.checkpoint_every, self.step):
-                        self._save_checkpoint()
+                        self._save_checkpoint(f"step-{self.step}")
+                    mark = words_mark(words or 0, self.words or 0, settings.checkpoint_words)
+                    if mark is not None:
+                        self._save_checkpoint(f"words-{show_words(mark)}")
                 if _is_due(settings.log_every, self.step) or last:
                     passed = min(done * settings.gradient_accumulation, self.batches_per_epoch)
                     self._log(norm, learning_rate, epoch + passed / self.batches_per_epoch)
@@ -216,7 +231,8 @@ class Loop:
     def _backward(self, batch: Batch, batches: int) -> None:
         """Add the gradient of a batch, of which there are `batches` in the step."""
         own = self.objective.predictions(batch) if batch else 0
-        tokens, predictions = processes.all_reduce(self._tokens(batch), own, op="SUM")
+        words = 0 if self.words is None else self.objective.words(batch)
+        tokens, words, predictions = processes.all_reduce(self._tokens(batch), words, own, op="SUM")
         # The gradients are averaged over the processes.
         weight = own * processes.number_of_processes() / predictions
         device = self.accelerator.device
@@ -226,6 +242,8 @@ class Loop:
         self._check_on_cpu("loss", mean)
         (loss / batches).backward()
         self.tokens += tokens
+        if self.words is not None:
+            self.words += words
         self.loss += mean / batches
 
     def _tokens(self, batch: Batch) -> int:
@@ -245,15 +263,20 @@ class Loop:
         rate = round(self.tokens / max(self.log.training_seconds, 1e-9))
         self.log.write(self.step, {**values, "tokens": self.tokens, "tokens_per_second": rate})
 
-    def _save_checkpoint(self) -> None:
+    def seen(self) -> dict[str, Any]:
+        """What checkpoint.json says of the model as it is: its run, and what it has seen so far."""
+        return {**self.identity, "step": self.step, "words": self.words, "tokens": self.tokens}
+
+    def _save_checkpoint(self, name: str) -> None:
         self._check_state()
-        save_model(self.out / CHECKPOINTS / f"step-{self.step}", self.model, self.tokenizer)
+        save_model(self.out / CHECKPOINTS / name, self.model, self.tokenizer, self.seen())
 
     def _save_resume_point(self) -> None:
         self._check_state()
         values = {
             "step": self.step,
             "tokens": self.tokens,
+            "words": self.words,
             "loss": self.loss.item(),
             "last_logged": self.logged_step,
             "clock": self.log.clock(),

@@ -214,7 +214,17 @@ def run_training(
         # The one place where global random state is set: dropout draws from it.
         set_seed(own_seed(settings.seed))
         with quiet_transformers():
-            loop = Loop(model, objective, settings.optimisation, out, tokenizer=tokenizer, point=point)
+            identity = {
+                "run": out.absolute().name,
+                "kind": kind,
+                "variant": settings.variant,
+                "scoring": scoring,
+                "seed": settings.seed,
+                "training_precision": facts["precision"],
+            }
+            loop = Loop(
+                model, objective, settings.optimisation, out, tokenizer=tokenizer, identity=identity, point=point
+            )
             held.callback(loop.log.close)
             with stop_requests() as stop:
                 loop.run(stop)
@@ -230,7 +240,7 @@ def run_training(
 
             def finish() -> dict[str, float]:
                 measured = loop.measure()
-                finish_run(out, model, tokenizer)
+                finish_run(out, model, tokenizer, loop.seen())
                 return measured
 
             measured = processes.broadcast(finish)

@@ -2,8 +2,10 @@
 
 - config.yaml: every resolved setting, the versions, and what the run was made from; written first;
 - log.jsonl: one JSON object per logged step;
-- checkpoints/step-N/: the model along the way, where asked for;
+- checkpoints/step-N/, checkpoints/words-N/: the model along the way, where asked for;
 - resume/step-N/: what a stopped run continues from; removed when the run is finished;
+- checkpoint.json: the run, variant and seed, and how many steps, words and tokens the model has seen; each
+  checkpoint has its own;
 - the tokenizer, if there is one, and the model in save_pretrained's format; checksums.json, of all these files;
   model.safetensors is moved into place last, so a folder that has it is finished.
 """
@@ -11,8 +13,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import shutil
+import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -30,8 +34,9 @@ from babyssa.files import (
     sha256,
     versions,
     write_checksums,
+    write_json,
 )
-from babyssa.models.run_config import CHECKPOINTS, CONFIG, read_settings
+from babyssa.models.run_config import CHECKPOINTS, CONFIG, IDENTITY, read_settings
 
 LOG = "log.jsonl"
 WEIGHTS = "model.safetensors"
@@ -42,7 +47,7 @@ RESUME = "resume"
 DRAWS = 2
 
 # What runs of earlier versions had where their config.yaml does not say it.
-_EARLIER = {"optimisation.schedule": "linear"}
+_EARLIER = {"optimisation.schedule": "linear", "optimisation.checkpoint_words": 0}
 
 # Settings that may differ between two calls of one run: where its files are and how precision was asked for (the
 # facts have hashes, and the precision that was used), how often it saves, and what it reports to.
@@ -128,16 +133,35 @@ def start_run(out: Path, settings: dict[str, Any]) -> None:
     out = Path(out)
     for name in (RESUME, CHECKPOINTS):
         shutil.rmtree(out / name, ignore_errors=True)
-    for name in (WEIGHTS, "config.json", LOG, CHECKSUMS):
+    for name in (WEIGHTS, "config.json", LOG, IDENTITY, CHECKSUMS):
         (out / name).unlink(missing_ok=True)
     with atomic_write(out / CONFIG) as file:
-        yaml.safe_dump({**settings, "versions": versions()}, file, sort_keys=False, allow_unicode=True)
+        commit = source_commit()
+        made_with = versions() if commit is None else {**versions(), "commit": commit}
+        yaml.safe_dump({**settings, "versions": made_with}, file, sort_keys=False, allow_unicode=True)
 
 
-def finish_run(out: Path, model, tokenizer=None) -> None:
+@functools.cache
+def source_commit() -> str | None:
+    """The commit of this package's sources, with "+" if they differ from it; None outside a checkout."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(Path(__file__).parent), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        # An environment within another checkout is not part of it.
+        git("ls-files", "--error-unmatch", __file__)
+        changed = git("status", "--porcelain", "--untracked-files=no", "..")
+        return git("rev-parse", "--short=12", "HEAD") + "+" * bool(changed)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def finish_run(out: Path, model, tokenizer=None, identity: dict[str, Any] | None = None) -> None:
     """Save the trained model, with the checksums of all files of the run, which marks the run as finished."""
     out = Path(out)
-    save_model(out, model, tokenizer, beside=(CONFIG, LOG))
+    save_model(out, model, tokenizer, identity, beside=(CONFIG, LOG))
     remove_leftovers(out)
 
 
@@ -147,8 +171,10 @@ def remove_leftovers(out: Path) -> None:
         shutil.rmtree(Path(out) / RESUME, ignore_errors=True)
 
 
-def save_model(folder: Path, model, tokenizer=None, beside: Iterable[str] = ()) -> None:
-    """Save model and tokenizer, if it has one, into `folder`; the weights appear last and whole.
+def save_model(
+    folder: Path, model, tokenizer=None, identity: dict[str, Any] | None = None, beside: Iterable[str] = ()
+) -> None:
+    """Save model, tokenizer and identity, if it has them, into `folder`; the weights appear last and whole.
 
     checksums.json, written just before them, has the sums of these files and of those named in `beside`.
     """
@@ -158,6 +184,8 @@ def save_model(folder: Path, model, tokenizer=None, beside: Iterable[str] = ()) 
         if tokenizer is not None:
             save_tokenizer(tokenizer, partial)
         model.save_pretrained(partial)
+        if identity:
+            write_json(partial / IDENTITY, identity)
         sums = {path.name: sha256(path) for path in partial.iterdir()}
         sums |= {name: sha256(folder / name) for name in beside if (folder / name).is_file()}
         for path in partial.iterdir():
