@@ -107,7 +107,8 @@ def _exclusion(layer: nn.Module, mask: Tensor | None) -> Tensor | None:
     if mask is None or mask.dtype == torch.bool:
         return mask
     allowed = mask > -1e4
-    if (mask.masked_fill(~allowed, 0) != 0).any():
+    # An exported graph cannot look; the call that it was made from did.
+    if not torch.compiler.is_compiling() and (mask.masked_fill(~allowed, 0) != 0).any():
         raise _cannot_take(layer, "adds a bias to its logits through its mask")
     return allowed
 
@@ -200,6 +201,7 @@ class ScoredConfigMixin:
     """Adds the scoring to a transformers config; config.json stores it as ``attention_scoring``."""
 
     def __post_init__(self, **kwargs):
+        _check_implementation(kwargs.get("attn_implementation"), type(self).__name__)
         kwargs["attn_implementation"] = IMPLEMENTATION
         super().__post_init__(**kwargs)
 
@@ -217,6 +219,16 @@ class ScoredConfigMixin:
         return _guarded(super().to_diff_dict())
 
 
+def _check_implementation(asked: Any, name: str) -> None:
+    """Raise ModelError if a model with a scoring is asked for another attention, which would not use it."""
+    asked = asked.get("") if isinstance(asked, dict) else asked
+    if asked not in (None, IMPLEMENTATION):
+        raise ModelError(
+            f"{name} cannot use attention '{asked}' in place of its scoring",
+            remedy="leave attn_implementation out: output_attentions works as it is",
+        )
+
+
 def _guarded(values: dict[str, Any]) -> dict[str, Any]:
     """A config's values, such that transformers alone refuses them."""
     labels = {**{str(key): label for key, label in (values.get("id2label") or {}).items()}, _GUARD: _ABOUT_GUARD}
@@ -227,17 +239,14 @@ class ScoredModelMixin:
     """Adds scoring modules to a transformers model, before any weights are loaded."""
 
     def __init__(self, config: PreTrainedConfig, *args, **kwargs):
+        _check_implementation(config._attn_implementation, type(self).__name__)
         super().__init__(config, *args, **kwargs)
         if not hasattr(config, "attention_scoring"):
             raise ModelError(f"the config of {type(self).__name__} names no attention_scoring")
         _attach(self, scoring_from_dict(config.attention_scoring))
 
     def set_attn_implementation(self, attn_implementation: Any, *args, **kwargs) -> None:
-        if attn_implementation != IMPLEMENTATION:
-            raise ModelError(
-                f"{type(self).__name__} cannot use attention '{attn_implementation}' in place of its scoring",
-                remedy="keep it: output_attentions works as it is",
-            )
+        _check_implementation(attn_implementation, type(self).__name__)
 
     def save_pretrained(self, save_directory: str | os.PathLike, *args, **kwargs) -> None:
         """As transformers does, with code that loads the model where this package is not installed."""

@@ -58,9 +58,11 @@ def _weighted_sums(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Non
         return query @ (key.transpose(-2, -1) @ value)
     padding = mask[..., -1:, :]
     kept = key.masked_fill(~padding.transpose(-2, -1), 0.0)
-    if torch.equal(mask, padding.expand_as(mask)):
+    # An exported graph cannot look at the mask: it takes the form that serves any.
+    looks = not torch.compiler.is_compiling()
+    if looks and torch.equal(mask, padding.expand_as(mask)):
         return query @ (kept.transpose(-2, -1) @ value)
-    if query.shape[-2] == key.shape[-2] and torch.equal(mask, padding.expand_as(mask).tril()):
+    if looks and query.shape[-2] == key.shape[-2] and torch.equal(mask, padding.expand_as(mask).tril()):
         return _causal_sums(query, kept, value)
     return (query @ key.transpose(-2, -1)).masked_fill(~mask, 0.0) @ value
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from babyssa.probing.accuracy import ProbeResult
     from babyssa.probing.attention import AttentionMaps
     from babyssa.probing.diagnostic import DiagnosticResult
+    from babyssa.probing.heads import LearnedNumbers
     from babyssa.probing.saturation import Saturation
 
 
@@ -207,21 +208,35 @@ def diagnose(
 
 @checked
 def attention_maps(
-    model: Any, text: str, *, out: Path | None = None, device: str | None = None, overwrite: bool = False
-) -> AttentionMaps:
-    """Show where each head of a model looks while it reads a text.
+    model: Any,
+    text: str | None = None,
+    *,
+    layers: Iterable[int] | None = None,
+    heads: Iterable[int] | None = None,
+    out: Path | None = None,
+    device: str | None = None,
+    overwrite: bool = False,
+) -> AttentionMaps | LearnedNumbers:
+    """Show where each head of a model looks while it reads a text, or without a text, what each head learned.
 
-    Shows, for every head, the entropy of a query's weights (nats) and its largest weight, both averaged over
-    the queries, and the numbers of its scoring function (n and b, or tau). Layers and heads count from 1. With
+    With a text: for every head, the entropy of a query's weights (nats) and its largest weight, both averaged over
+    the queries, and the numbers of its scoring function (n and b, tau, ...). Layers and heads count from 1. With
     --out, writes attention.png (the maps), weights.csv (every weight), heads.csv and attention.json. A masked
     model reads the text between its special tokens, a causal one after bos, with nothing masked.
+
+    Without a text: the numbers of every head, of a model of any setting, also one that reads no text. With --out,
+    writes numbers.csv (over training too, from the log and checkpoints of a run) and numbers.png.
 
     Parameters
     ----------
     model : str, path-like, LoadedModel or (model, tokenizer)
-        a model folder or hub id, masked or causal
-    text : str
+        a run or model folder, or hub id
+    text : str, optional
         what it reads
+    layers : iterable of int, optional
+        only these layers
+    heads : iterable of int, optional
+        only these heads of each layer
     out : path-like, optional
         folder to write to
     device : str, optional
@@ -231,10 +246,12 @@ def attention_maps(
 
     Returns
     -------
-    AttentionMaps
+    AttentionMaps or LearnedNumbers
 
     Raises
     ------
+    ConfigError
+        If there is no such layer or head.
     DataError
         If the text is empty, too long for the model, or cannot be represented.
     ModelError
@@ -244,15 +261,28 @@ def attention_maps(
 
     Examples
     --------
+    babyssa attention runs/ssa --out numbers
     babyssa attention runs/ssa "where does the dog sleep ?"
-    babyssa attention gpt2 "The dogs in the garden bark." --out maps
+    babyssa attention gpt2 "The dogs in the garden bark." --layers 1 12 --out maps
     """
     from babyssa.console import say
-    from babyssa.probing.attention import FILES, attention_maps
+    from babyssa.files import check_overwrite
+    from babyssa.probing import attention
+    from babyssa.probing import heads as numbers
 
-    found = attention_maps(model, text, out=out, overwrite=overwrite, device=device)
+    if text is not None:
+        chosen = {"layers": layers, "heads": heads}
+        found = attention.attention_maps(model, text, out=out, overwrite=overwrite, device=device, **chosen)
+        written = attention.FILES
+    else:
+        if out is not None:
+            check_overwrite(out, numbers.FILES, overwrite)
+        found = numbers.learned_numbers(model, layers=layers, heads=heads)
+        written = numbers.FILES if found.history else numbers.FILES[:1]
+        if out is not None:
+            numbers.write_numbers(found, Path(out))
     if out is not None:
-        say(f"wrote {', '.join(FILES)} to {out}")
+        say(f"wrote {', '.join(written)} to {out}")
     return found
 
 

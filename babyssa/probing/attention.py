@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
-import warnings
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,10 +17,12 @@ from babyssa.attention import scorings
 from babyssa.attention.adapter import attention_layers, scoring_of
 from babyssa.display import Column, Shown, Table, readable_token
 from babyssa.errors import ModelError
+from babyssa.figures import save_figure
 from babyssa.files import atomic_write, check_overwrite, write_json
 from babyssa.models.encoding import encode
 from babyssa.models.loading import LoadedModel, as_loaded, evaluating
 from babyssa.probing.figures import draw_attention_maps
+from babyssa.probing.heads import check_places
 
 SUMMARY, HEADS, WEIGHTS, FIGURE = "attention.json", "heads.csv", "weights.csv", "attention.png"
 FILES = (SUMMARY, HEADS, WEIGHTS, FIGURE)
@@ -38,7 +40,7 @@ class HeadAttention:
         Name of its scoring function; None for the model's own attention.
     entropy : float
         Of the weights of one query, in nats, averaged over queries. Weights that do not sum to 1
-        (Self-Adjust Softmax) are divided by their sum; a query without weights counts 0.
+        (Self-Adjust Softmax) are divided by the sum of their sizes; a query without weights counts 0.
     max_weight : float
         The largest weight of a query, averaged over queries.
     numbers : dict of str to float
@@ -66,7 +68,7 @@ class AttentionMaps(Shown):
     heads : tuple of HeadAttention
         Layer by layer.
     weights : tuple of array
-        For each layer (heads, query, key), float32.
+        For each layer shown (heads shown, query, key), float32.
     """
 
     model: str
@@ -102,7 +104,7 @@ class AttentionMaps(Shown):
             )
             for head in self.heads
         ]
-        tokens = " ".join(map(readable_token, self.tokens))
+        tokens = " ".join(words_of(self.tokens))
         yield Table(columns, rows, f"{self.model} ({self.kind}), {len(self.tokens)} tokens: {tokens}", keys=2)
 
 
@@ -110,6 +112,8 @@ def attention_maps(
     model: Any,
     text: str,
     *,
+    layers: Iterable[int] | None = None,
+    heads: Iterable[int] | None = None,
     out: str | Path | None = None,
     overwrite: bool = False,
     device: str | None = None,
@@ -117,21 +121,37 @@ def attention_maps(
     """Run a model once over a text; :func:`babyssa.attention_maps` explains the parameters."""
     if out is not None:
         check_overwrite(Path(out), FILES, overwrite)
+    _check_reads_text(model)
     loaded = as_loaded(model, device=device)
     _check_weights_are_formed(loaded)
     ids = list(encode(loaded, text).ids)
     weights = _weights(loaded, ids)
+    every = _heads(loaded, weights)
+    check_places(layers, heads, ((head.layer, head.head) for head in every))
+    layers = [n for n in range(1, len(weights) + 1) if layers is None or n in layers]
+    heads = sorted({head.head for head in every} if heads is None else set(heads))
     found = AttentionMaps(
         model=loaded.name,
         kind=loaded.kind,
         text=text,
         tokens=tuple(loaded.tokenizer.convert_ids_to_tokens(ids)),
-        heads=_heads(loaded, weights),
-        weights=weights,
+        heads=tuple(head for head in every if head.layer in layers and head.head in heads),
+        weights=tuple(weights[n - 1][[head - 1 for head in heads if head <= len(weights[n - 1])]] for n in layers),
     )
     if out is not None:
         _write(found, Path(out))
     return found
+
+
+def _check_reads_text(model: Any) -> None:
+    """Raise ModelError for a folder with an in-context model."""
+    config = Path(model) / "config.json" if isinstance(model, (str, Path)) else None
+    if config is not None and config.is_file() and "in-context" in config.read_text(encoding="utf-8"):
+        raise ModelError(
+            "reads numbers, not text",
+            path=model,
+            remedy="leave the text out to see what its heads learned; 'babyssa shift' draws its attention",
+        )
 
 
 def _check_weights_are_formed(loaded: LoadedModel) -> None:
@@ -184,25 +204,48 @@ def _heads(loaded: LoadedModel, weights: tuple[np.ndarray, ...]) -> tuple[HeadAt
 
 def mean_entropy(weights: np.ndarray) -> float:
     """Mean over queries of the entropy of their weights (query, key), in nats; see :class:`HeadAttention`."""
-    weights = weights.astype(np.float64)
+    weights = np.abs(weights.astype(np.float64))
     total = weights.sum(axis=-1, keepdims=True)
     share = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
     logs = np.log(share, out=np.zeros_like(share), where=share > 0)
     return float(-(share * logs).sum(axis=-1).mean()) + 0.0
 
 
+def words_of(tokens: Sequence[str]) -> list[str]:
+    """Tokens as the words that they are; a part of a word that is not its beginning has a hyphen before it.
+
+    >>> words_of(["<s>", "Ġthe", "Ġdo", "gs", "Ġ.", "</s>"])
+    ['<s>', 'the', 'do', '-gs', '.', '</s>']
+    """
+    found = [readable_token(token) for token in tokens]
+    # Where no token marks the beginning of a word, there are no parts to tell from words.
+    marked = any(word.startswith("▁") for word in found)
+    for place, word in enumerate(found):
+        if word.startswith("▁"):
+            found[place] = word[1:] or word
+        elif marked and place and not any(map(_is_special, (word, tokens[place - 1]))):
+            found[place] = f"-{word}"
+    return found
+
+
+def _is_special(token: str) -> bool:
+    return token[:1] + token[-1:] in ("<>", "[]") and len(token) > 2
+
+
 def _write(found: AttentionMaps, out: Path) -> None:
     (out / SUMMARY).unlink(missing_ok=True)
-    with atomic_write(out / FIGURE, "wb") as file, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        draw_attention_maps(found.tokens, found.weights).savefig(file, format="png")
+    layers = list(dict.fromkeys(head.layer for head in found.heads))
+    heads = sorted({head.head for head in found.heads})
+    title = f"{found.model}: {found.text}"
+    figure = draw_attention_maps(words_of(found.tokens), found.weights, title=title, layers=layers, heads=heads)
+    save_figure(figure, out / FIGURE, title)
     with atomic_write(out / WEIGHTS) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["layer", "head", "query", "key", "query_token", "key_token", "weight"])
-        for layer, maps in enumerate(found.weights, start=1):
-            for (head, query, key), weight in np.ndenumerate(maps):
+        for place, maps in zip(found.heads, itertools.chain(*found.weights), strict=True):
+            for (query, key), weight in np.ndenumerate(maps):
                 tokens = found.tokens[query], found.tokens[key]
-                writer.writerow([layer, head + 1, query + 1, key + 1, *tokens, f"{weight:.9g}"])
+                writer.writerow([place.layer, place.head, query + 1, key + 1, *tokens, f"{weight:.9g}"])
     names = sorted({key for head in found.heads for key in head.numbers}, reverse=True)
     with atomic_write(out / HEADS) as file:
         writer = csv.writer(file, lineterminator="\n")

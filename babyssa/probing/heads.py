@@ -5,9 +5,10 @@ Read from the files of a checkpoint, so that it works for any model of this pack
 
 from __future__ import annotations
 
+import csv
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,14 +19,16 @@ from babyssa.attention import Mixed, Scoring, SoftmaxConfig, build_scoring, scor
 from babyssa.attention.adapter import attention_layers, scoring_of
 from babyssa.attention.registry import scoring_from_dict
 from babyssa.display import Column, Shown, Table
-from babyssa.errors import ModelError
-from babyssa.figures import COLOURS, LINES, styled
-from babyssa.files import check_checksums
+from babyssa.errors import ConfigError, ModelError
+from babyssa.figures import COLOURS, LINES, literal, save_figure, styled
+from babyssa.files import atomic_write, check_checksums
 from babyssa.models.loading import as_loaded
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+CSV, FIGURE = "numbers.csv", "numbers.png"
+FILES = (CSV, FIGURE)
 _LOG, _CHECKPOINTS = "log.jsonl", "checkpoints"
 # What the configs of transformers models call their layers and heads.
 _LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
@@ -86,11 +89,14 @@ class LearnedNumbers(Shown):
             for head in self.heads
         ]
         layers = len({head.layer for head in self.heads})
-        title = f"{self.model}: {layers} layers, {len(self.heads)} heads"
+        title = f"{self.model}: {len(self.heads)} heads in {layers} layer{'s' if layers > 1 else ''}"
         steps = sorted({head.step for head in self.history})
-        notes = [] if numbers else ["This scoring has no numbers."]
+        notes = [] if numbers else ["Their scoring has no numbers."]
         if steps:
-            notes.append(f"Over training: {len(steps)} steps from {steps[0]} to {steps[-1]}; --out draws them.")
+            at = f"steps {steps[0]} to {steps[-1]}" if len(steps) > 1 else f"step {steps[0]}"
+            notes.append(
+                f"The run's log and checkpoints have them at {at} ({len(steps)} in all); --out draws them."
+            )
         yield Table((*columns, *numbers), rows, title, notes, keys=2)
 
     def summary(self) -> dict[str, Any]:
@@ -166,26 +172,38 @@ def _in_order(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
-def learned_numbers(model: Any) -> LearnedNumbers:
+def learned_numbers(
+    model: Any, *, layers: Iterable[int] | None = None, heads: Iterable[int] | None = None
+) -> LearnedNumbers:
     """The numbers of every head of a model; of a run folder, also along its training.
 
     Parameters
     ----------
-    model : str, path-like or nn.Module
+    model : str, path-like, LoadedModel, (model, tokenizer) or nn.Module
         As :func:`scoring_layers`.
+    layers, heads : iterable of int, optional
+        Only these, counted from 1.
 
     Raises
     ------
+    ConfigError
+        If there is no such layer or head.
     ModelError
         As :func:`scoring_layers`, or if the model has no attention.
     """
-    layers = scoring_layers(model)
+    modules = scoring_layers(model)
     in_files = isinstance(model, (str, Path))
     name = str(model) if in_files else type(model).__name__
-    if not layers:
+    if not modules:
         raise ModelError("has no attention, so no head to show", path=name)
-    history = _history(Path(model), layers) if in_files else ()
-    return LearnedNumbers(name, tuple(_now(layers)), tuple(history))
+    now, history = list(_now(modules)), _history(Path(model), modules) if in_files else ()
+    check_places(layers, heads, ((at.layer, at.head) for at in now))
+
+    def chosen(all_heads: Iterable[HeadNumbers]) -> tuple[HeadNumbers, ...]:
+        wanted = (at for at in all_heads if layers is None or at.layer in layers)
+        return tuple(at for at in wanted if heads is None or at.head in heads)
+
+    return LearnedNumbers(name, chosen(now), chosen(history))
 
 
 def _now(layers: list[Scoring], step: int | None = None) -> Iterator[HeadNumbers]:
@@ -236,6 +254,30 @@ def _only_learned(head: HeadNumbers, layers: list[Scoring]) -> HeadNumbers:
     return HeadNumbers(head.step, head.layer, head.head, head.scoring, numbers)
 
 
+def check_places(
+    layers: Iterable[int] | None, heads: Iterable[int] | None, known: Iterable[tuple[int, int]]
+) -> None:
+    """Raise ConfigError unless the layers and heads chosen are among the (layer, head) that there are."""
+    known = list(known)
+    for what, place, chosen in (("layer", 0, layers), ("head", 1, heads)):
+        there = sorted({at[place] for at in known})
+        for number in chosen or ():
+            if number not in there:
+                raise ConfigError(f"there is no {what} {number}", remedy=f"{what}s count from 1 to {there[-1]}")
+
+
+def write_numbers(found: LearnedNumbers, out: Path) -> None:
+    """Write numbers.csv (every number after every known step) and numbers.png (the learned ones over training)."""
+    with atomic_write(out / CSV) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["step", "layer", "head", "scoring", "number", "value"])
+        for at in (*found.history, *found.heads):
+            step = "model" if at.step is None else at.step
+            writer.writerows([step, at.layer, at.head, at.scoring, *number] for number in at.numbers.items())
+    if found.history:
+        save_figure(draw_history(found), out / FIGURE, f"{found.model}: {', '.join(found.names)} of each head")
+
+
 @styled
 def draw_history(found: LearnedNumbers) -> Figure:
     """Draw each learned number of every head over training: a row of panels per number, a column per layer.
@@ -267,6 +309,7 @@ def draw_history(found: LearnedNumbers) -> Figure:
             axes.grid(True)
     for layer, axes in zip(layers, panels[0], strict=True):
         axes.set_title(f"layer {layer}", fontsize=9)
+    figure.suptitle(literal(found.model), fontsize=9)
     figure.supxlabel("step", fontsize=9)
     longest = max((axes.get_legend_handles_labels() for axes in panels.flat), key=lambda pair: len(pair[0]))
     figure.legend(*longest, loc="outside upper center", ncols=min(8, len(longest[0])), fontsize=8)

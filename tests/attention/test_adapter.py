@@ -26,7 +26,6 @@ from transformers import (
     NemotronForCausalLM,
     RobertaConfig,
     RobertaForMaskedLM,
-    pipeline,
 )
 
 from babyssa.attention import (
@@ -35,6 +34,7 @@ from babyssa.attention import (
     SoftmaxConfig,
     SSAConfig,
     new_model,
+    scoring_classes,
     scoring_config,
     scoring_parameters,
     scorings,
@@ -327,10 +327,19 @@ def test_transformers_alone_refuses_a_checkpoint_that_the_import_lets_it_load_fo
 def test_the_scoring_cannot_be_switched_off_by_accident(tmp_path):
     model = set_scoring(stock("roberta"), SSAConfig())
     expected = model(**inputs()).logits
-    with pytest.raises(ModelError, match="cannot use attention 'eager'"):
-        model.set_attn_implementation("eager")
-    assert torch.equal(model(**inputs()).logits, expected)
     model.save_pretrained(tmp_path)
+    for asked in ("eager", "sdpa", {"": "eager"}):
+        for load in (
+            lambda **asked: model.set_attn_implementation(**asked),
+            lambda **asked: AutoConfig.from_pretrained(tmp_path, **asked),
+            lambda **asked: AutoModelForMaskedLM.from_pretrained(tmp_path, **asked),
+            lambda **asked: type(model).from_pretrained(tmp_path, config=model.config, **asked),
+            lambda **asked: AutoModelForMaskedLM.from_config(copy.deepcopy(model.config), **asked),
+        ):
+            with pytest.raises(ModelError, match=r"cannot use attention '(eager|sdpa)' in place of its"):
+                load(attn_implementation=asked)
+    assert model.config._attn_implementation == "babyssa"
+    assert torch.equal(model(**inputs()).logits, expected)
     again = AutoModelForMaskedLM.from_pretrained(tmp_path)
     assert again.config.id2label == model.config.id2label and again.config._attn_implementation == "babyssa"
 
@@ -460,38 +469,20 @@ def test_a_layer_that_is_causal_without_a_mask_stays_causal():
         assert torch.allclose(found, scaled_dot_product_attention(*qkv, is_causal=is_causal), atol=1e-6)
 
 
-@pytest.mark.parametrize("variant", ["ssa", "sas"])
-def test_a_scored_model_exports(variant):
-    model = set_scoring(stock("roberta"), scoring_config(variant))
+EVERY_SCORING = MixedConfig([[name, 1] for name in scoring_classes() if name != "mixed"])
+
+
+@pytest.mark.parametrize("kind, config", [("roberta", EVERY_SCORING), ("nemotron", SSAConfig())])
+def test_every_scoring_exports(kind, config):
+    """One model whose heads have one scoring each, and a causal one."""
+    model_class, stock_config = STOCK[kind]
+    heads = len(getattr(config, "groups", range(4)))
+    size = {"hidden_size": 4 * heads, "num_attention_heads": heads, "num_hidden_layers": 1}
+    model = model_class(stock_config.__class__.from_dict({**stock_config.to_dict(), **size}))
+    model = set_scoring(model.eval(), config)
+    model.config.use_cache = False
     exported = torch.export.export(model, (), inputs()).module()
-    assert torch.equal(exported(**inputs()).logits, model(**inputs()).logits)
-
-
-@pytest.mark.slow
-def test_a_fill_mask_pipeline_runs(tmp_path):
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    words = {"<mask>": 0, "<pad>": 1, "<unk>": 2, **{f"w{i}": i for i in range(3, 60)}}
-    raw = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
-    raw.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=raw, mask_token="<mask>", pad_token="<pad>", unk_token="<unk>"
-    )
-    set_scoring(stock("roberta"), SSAConfig()).save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    found = pipeline("fill-mask", model=str(tmp_path), tokenizer=str(tmp_path))("w5 <mask> w9")
-    assert len(found) == 5 and sum(answer["score"] for answer in found) <= 1
-
-
-@pytest.mark.parametrize("asked", [False, True])
-def test_a_scoring_learns_whether_weights_are_requested(asked):
-    model = set_scoring(stock("roberta"), SSAConfig())
-    told = []
-    for scoring in scorings(model).values():
-        scoring.register_forward_pre_hook(
-            lambda _, __, kwargs: told.append(kwargs["need_weights"]), with_kwargs=True
-        )
-    output = model(**inputs(), output_attentions=asked)
-    assert told == [asked] * 2
-    assert (output.attentions is not None) == asked
+    # Each scoring must see padding again, and with another mask.
+    for padded in (3, 5):
+        found, expected = (m(**inputs(padded=padded)).logits for m in (exported, model))
+        assert torch.allclose(found, expected, atol=1e-6)

@@ -10,11 +10,14 @@ import pytest
 import torch
 
 from babyssa import attention_maps
-from babyssa.attention import MixedConfig, SSAConfig, scoring_config, set_scoring
+from babyssa.attention import MixedConfig, SSAConfig, scoring_config, scorings, set_scoring
 from babyssa.errors import DataError, ModelError
 from babyssa.models import load_model
-from babyssa.probing.attention import mean_entropy
+from babyssa.probing.attention import mean_entropy, words_of
 from babyssa.probing.figures import draw_attention_maps
+from babyssa.probing.heads import draw_history, learned_numbers
+from babyssa.synthetic.config import InContextSize
+from babyssa.synthetic.model import build_transformer
 
 TEXT = "the dog on the mat is big ."
 
@@ -164,6 +167,94 @@ def test_json_is_the_summary(causal_folder, run_babyssa):
     assert json.loads(stdout) == attention_maps(str(causal_folder), TEXT).summary()
 
 
+def test_layers_and_heads_are_chosen_by_number(masked, make, run_babyssa, tmp_path):
+    folder, out = make.save(*scored(masked, SSAConfig()), tmp_path / "model"), tmp_path / "out"
+    status, stdout, _ = run_babyssa("attention", folder, TEXT, "--layers", 2, "--heads", 2, "--out", out)
+    assert status == 0 and [line.split()[:2] for line in stdout.splitlines()[3:]] == [["2", "2"]]
+    every, found = attention_maps(str(folder), TEXT), attention_maps(str(folder), TEXT, layers=[2], heads=[2])
+    assert found.heads == every.heads[3:] and np.array_equal(found.weights, [every.weights[1][1:]])
+    with open(out / "weights.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {(row["layer"], row["head"]) for row in rows} == {("2", "2")}
+    assert [float(row["weight"]) for row in rows] == pytest.approx(found.weights[0].ravel().tolist(), rel=1e-7)
+    for words, says in ((("--layers", 3), "there is no layer 3"), (("--heads", 0), "there is no head 0")):
+        status, _, stderr = run_babyssa("attention", folder, TEXT, *words)
+        assert status == 2 and says in stderr
+
+
+@pytest.fixture
+def trained(masked, make, tmp_path):
+    """A folder as a run leaves it, with learned numbers, those of two steps in its log and of one in a checkpoint."""
+    config = MixedConfig([[SSAConfig(granularity="layer", learn_b=False), 1], ["temperature", 1]])
+    model, tokenizer = scored(masked, config)
+    make.save(model, tokenizer, tmp_path / "run" / "checkpoints" / "step-2")
+    with torch.no_grad():
+        for number, layer in enumerate(model.roberta.encoder.layer):
+            layer.attention.self.scoring.groups[0].raw_n.add_(number + 1)
+    names = [f"roberta.encoder.layer.{layer}.attention.self.scoring" for layer in range(2)]
+    logged = [{"step": 1, "loss": 3.0}, *({"step": n, "scoring": {}} for n in (4, 10))]
+    for line in logged[1:]:
+        line["scoring"] = {name: {"0.n": [1.0 + line["step"]], "1.tau": [9.0]} for name in names}
+    folder = make.save(model, tokenizer, tmp_path / "run")
+    (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in logged))
+    return folder, model
+
+
+def test_without_a_text_the_numbers_of_every_head_and_their_history_are_shown(trained, run_babyssa, tmp_path):
+    folder, model = trained
+    out = tmp_path / "out"
+    status, stdout, stderr = run_babyssa("attention", folder, "--out", out)
+    assert status == 0 and stderr == f"wrote numbers.csv, numbers.png to {out}\n"
+    n = [layer.attention.self.scoring.groups[0].n.item() for layer in model.roberta.encoder.layer]
+    expected = [["1", "1", "ssa", f"{n[0]:.4f}", "0.8000"], ["1", "2", "temperature", "1.0000"]]
+    expected += [["2", "1", "ssa", f"{n[1]:.4f}", "0.8000"], ["2", "2", "temperature", "1.0000"]]
+    assert [line.split() for line in stdout.splitlines()[3:7]] == expected and "steps 2 to 10" in stdout
+    with open(out / "numbers.csv", newline="") as file:
+        rows = [tuple(row.values()) for row in csv.DictReader(file)]
+    learned = [(row[0], row[-1]) for row in rows if row[1:5] == ("2", "1", "ssa", "n")]
+    assert [step for step, _ in learned] == ["2", "4", "10", "model"]
+    assert [float(value) for _, value in learned] == pytest.approx([1.5, 5.0, 11.0, n[1]])
+    assert not any(row[4] == "b" for row in rows if row[0] != "model")
+    assert (out / "numbers.png").read_bytes().startswith(b"\x89PNG")
+    assert run_babyssa("attention", folder, "--out", out)[0] == 1
+    status, stdout, _ = run_babyssa("attention", folder, "--heads", 2, "--json")
+    assert status == 0 and {at["head"] for at in json.loads(stdout)["heads"]} == {2}
+
+
+def test_the_figure_of_the_history_has_a_panel_for_each_number_and_layer(trained):
+    panels = draw_history(learned_numbers(str(trained[0]))).axes
+    assert [axes.get_ylabel() for axes in panels] == ["tau", "", "n", ""]
+    (line,) = panels[3].lines
+    assert line.get_xydata().tolist() == [[2.0, pytest.approx(1.5)], [4.0, 5.0], [10.0, 11.0]]
+
+
+def test_models_of_every_setting_show_their_numbers(decoder, tmp_path):
+    size = InContextSize(layers=12, heads=2, width=8)
+    in_context = build_transformer(size, variant="ssa", scoring={"granularity": "layer", "learn_b": False})
+    with torch.no_grad():
+        for number, module in enumerate(scorings(in_context).values()):
+            module.raw_n.fill_(number)
+    in_context.save_pretrained(tmp_path / "in-context")
+    shared = decoder(variant="ssa", scoring={"granularity": "model", "n": 3.0})
+    shared.save_pretrained(tmp_path / "decoder")
+    found = learned_numbers(tmp_path / "in-context")
+    # Layer 10 comes after layer 2.
+    expected = [1 + math.log1p(math.exp(layer)) for layer in range(12) for _ in range(2)]
+    assert [head.numbers["n"] for head in found.heads] == pytest.approx(expected, rel=1e-5)
+    assert all(head.numbers["n"] == pytest.approx(3.0) for head in learned_numbers(tmp_path / "decoder").heads)
+    assert learned_numbers(shared).heads == learned_numbers(tmp_path / "decoder").heads
+    with pytest.raises(ModelError, match="reads numbers, not text; leave the text out"):
+        attention_maps(str(tmp_path / "in-context"), TEXT)
+    with pytest.raises(ModelError, match="holds no model"):
+        learned_numbers(tmp_path)
+
+
+def test_tokens_are_shown_as_words():
+    assert words_of(["<s>", "Ġdo", "gs", "Ġ,", "</s>"]) == ["<s>", "do", "-gs", ",", "</s>"]
+    assert words_of(["<s>", "Hel", "lo", "Ġyou"]) == ["<s>", "Hel", "-lo", "you"]
+    assert words_of(["[CLS]", "dog", "##s"]) == ["[CLS]", "dog", "##s"]
+
+
 def test_one_line_for_bad_input(masked_folder, run_babyssa, tmp_path):
     for model, text, says in (
         (tmp_path / "no/such/model", TEXT, "no such model folder"),
@@ -182,7 +273,16 @@ def test_a_figure_has_a_map_for_each_head_and_shows_tokens_as_they_are():
     assert len(maps) == 5 and [a.get_title() for a in maps] == ["head 1", "head 2", "head 3", "", ""]
     labels = [label.get_text() for label in maps[0].get_yticklabels()]
     assert labels[:2] == ["<s>", r"\$x_{"] and labels[2] == "a" * 13 + "…"
+    assert "0 to 0.2 in all maps" in figure.axes[-1].get_ylabel()
     figure.canvas.draw()
+
+
+def test_a_map_says_what_it_is_of_and_negative_weights_have_a_colour_of_their_own():
+    weights = [np.array([[[0.5, -0.2], [0.1, 0.4]]])]
+    figure = draw_attention_maps(["a", "b"], weights, title="runs/x: a b", layers=[3], heads=[7])
+    (axes,) = (axes for axes in figure.axes if axes.images)
+    assert (axes.get_title(), axes.get_ylabel(), figure.get_suptitle()) == ("head 7", "layer 3", "runs/x: a b")
+    assert axes.images[0].get_clim() == (-0.5, 0.5) and "-0.2 to 0.5" in figure.axes[-1].get_ylabel()
 
 
 def test_a_long_text_labels_only_what_has_room():
