@@ -51,7 +51,7 @@ VERBS = {
     "evaluate": Verb("models", "evaluate", "run tasks of lm-evaluation-harness"),
     "diagnose": Verb("probing", "diagnose", "classify grammatical features from hidden states"),
     "saturation": Verb("probing", "saturation", "measure how scoring functions saturate, against theory"),
-    "attention": Verb("probing", "attention_maps", "show where each head looks in a text"),
+    "attention": Verb("probing", "attention_maps", "show where each head looks, and what it learned"),
     "compare": Verb("experiments", "compare", "compare variants over seeds from probe results"),
     "report": Verb("reporting", "report", "write a page of results, for any browser"),
     "sweep": Verb("experiments", "sweep", "train and probe variants x seeds, then compare"),

@@ -184,7 +184,7 @@ def test_layers_and_heads_are_chosen_by_number(masked, make, run_babyssa, tmp_pa
 
 @pytest.fixture
 def trained(masked, make, tmp_path):
-    """A folder as a run leaves it, with learned numbers, those of two steps in its log and of one in a checkpoint."""
+    """A folder as a run leaves it: learned numbers of two steps are in its log, and of one in a checkpoint."""
     config = MixedConfig([[SSAConfig(granularity="layer", learn_b=False), 1], ["temperature", 1]])
     model, tokenizer = scored(masked, config)
     make.save(model, tokenizer, tmp_path / "run" / "checkpoints" / "step-2")
