@@ -201,7 +201,7 @@ class ScoredConfigMixin:
     """Adds the scoring to a transformers config; config.json stores it as ``attention_scoring``."""
 
     def __post_init__(self, **kwargs):
-        _check_implementation(kwargs.get("attn_implementation"), type(self).__name__)
+        _check_attention(self, kwargs.get("attn_implementation"))
         kwargs["attn_implementation"] = IMPLEMENTATION
         super().__post_init__(**kwargs)
 
@@ -219,12 +219,12 @@ class ScoredConfigMixin:
         return _guarded(super().to_diff_dict())
 
 
-def _check_implementation(asked: Any, name: str) -> None:
-    """Raise ModelError if a model with a scoring is asked for another attention, which would not use it."""
+def _check_attention(of: Any, asked: Any) -> None:
+    """Raise ModelError if a caller asks for another attention than the scoring."""
     asked = asked.get("") if isinstance(asked, dict) else asked
     if asked not in (None, IMPLEMENTATION):
         raise ModelError(
-            f"{name} cannot use attention '{asked}' in place of its scoring",
+            f"{type(of).__name__} cannot use attention '{asked}' in place of its scoring",
             remedy="leave attn_implementation out: output_attentions works as it is",
         )
 
@@ -239,14 +239,14 @@ class ScoredModelMixin:
     """Adds scoring modules to a transformers model, before any weights are loaded."""
 
     def __init__(self, config: PreTrainedConfig, *args, **kwargs):
-        _check_implementation(config._attn_implementation, type(self).__name__)
+        _check_attention(self, getattr(config, "_attn_implementation_internal", None))
         super().__init__(config, *args, **kwargs)
         if not hasattr(config, "attention_scoring"):
             raise ModelError(f"the config of {type(self).__name__} names no attention_scoring")
         _attach(self, scoring_from_dict(config.attention_scoring))
 
     def set_attn_implementation(self, attn_implementation: Any, *args, **kwargs) -> None:
-        _check_implementation(attn_implementation, type(self).__name__)
+        _check_attention(self, attn_implementation)
 
     def save_pretrained(self, save_directory: str | os.PathLike, *args, **kwargs) -> None:
         """As transformers does, with code that loads the model where this package is not installed."""
