@@ -136,6 +136,8 @@ def make_executor(folder: Path, options: Mapping[str, str], kind: Literal["slurm
         executor = submitit.SlurmExecutor(folder, max_num_timeout=_MOST_TIMEOUTS)
     except RuntimeError:
         raise BabySSAError("there is no Slurm here", remedy="run this where 'sbatch' and 'srun' are") from None
+    # Since Slurm 22.05, srun does not take it from sbatch.
+    values["srun_args"] = [f"--cpus-per-task={values['cpus_per_task']}", *values.get("srun_args", ())]
     executor.update_parameters(**values)
     return executor
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -120,6 +121,7 @@ def test_after_a_stop_the_jobs_stay_and_the_same_call_waits_for_them(scripted, s
     script = (slurm / "script").read_text()
     for line in ("--partition=short", "--cpus-per-task=2", "--time=60", "--requeue", "--array=0-1%2"):
         assert f"#SBATCH {line}\n" in script
+    assert re.search(r"^srun .*--cpus-per-task=2 ", script, re.MULTILINE)
 
     other = dataclasses.replace(cells[1], script="other")
     with pytest.raises(BusyError, match=r"job 7_1 does b with other settings; .*'scancel 7_1'"):
