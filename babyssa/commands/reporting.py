@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from babyssa.checks import checked
 
@@ -19,7 +19,9 @@ def report(
     *,
     out: Path = Path("report.html"),
     title: str | None = None,
-    baseline: str = "softmax",
+    suite: str | None = None,
+    suite_order: Literal["bad-first", "good-first"] | None = None,
+    baseline: str | None = None,
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
@@ -33,13 +35,17 @@ def report(
     Parameters
     ----------
     results : iterable of path-like
-        folders written by babyssa probe, or their parents
+        folders written by babyssa probe or babyssa sweep, or their parents
     out : path-like
         file to write
     title : str, optional
-        heading of the page (default: the variants and the suite)
-    baseline : str
-        variant that the others are compared with
+        heading of the page
+    suite : str, optional
+        the suite that an experiment's models were probed with, for the sentences; its results have numbers only
+    suite_order : str, optional
+        which line of a pair comes first, where the suite does not say so
+    baseline : str, optional
+        variant that the others are compared with (default: the experiment's, or softmax)
     level : float
         coverage of the intervals; differences are marked at 1 - level
     resamples : int
@@ -69,21 +75,21 @@ def report(
     --------
     babyssa report results/softmax-0 results/ssa-0
     babyssa report runs --out report.html --title "Softmax and SSA on Zorro"
+    babyssa report results/encoder-grammar --suite zorro --suite-order bad-first
     """
     from babyssa.comparison.comparison import compare
-    from babyssa.errors import DataError
     from babyssa.files import check_overwrite
     from babyssa.pages.report import write_report
+    from babyssa.probing.suites import load_suite
 
     folders = [str(folder) for folder in ([results] if isinstance(results, str | Path) else results)]
     check_overwrite(out.parent, (out.name,), overwrite)
+    texts = None if suite is None else load_suite(suite, suite_order)
     options = {"baseline": baseline, "level": level, "resamples": resamples, "seed": seed}
     found = compare(folders, allow_mixed=allow_mixed, **options)
-    if not hasattr(found, "results"):
-        raise DataError("has the results of an experiment", path=folders[0], remedy="babyssa compare shows them")
-    defaults = report.__kwdefaults__
-    words = [f"--{key}={value}" for key, value in options.items() if value != defaults[key]]
+    options |= {"suite": suite, "suite-order": suite_order}
+    defaults = {"level": 0.95, "resamples": 10_000, "seed": 0}
+    words = [f"--{key}={value}" for key, value in options.items() if value not in (None, defaults.get(key))]
     words += ["--allow-mixed"] * allow_mixed
     command = shlex.join(["babyssa", "report", *folders, "--out", str(out), *words])
-    suite = ", ".join(sorted({result.summary["suite"] for result in found.results}))
-    return write_report(found, out, title or f"{' and '.join(found.variants)} on {suite}", command)
+    return write_report(found, out, title or "Comparison of variants", command, texts)

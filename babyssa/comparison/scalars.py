@@ -83,7 +83,10 @@ class ScalarComparison(Shown):
             rows.setdefault(row.name, {})[row.variant] = row
         percent = f"{100 * self.level:g}%"
         yield Table(
-            [Column("name", heading=self.unit), *(Column(v, _value, right=True) for v in self.variants)],
+            [
+                Column("name", heading=self.unit),
+                *(Column(v, value_with_interval, right=True) for v in self.variants),
+            ],
             [[name, *(of.get(v) for v in self.variants)] for name, of in rows.items()],
             title=f"{self.unit}: mean ± standard deviation over seeds [{percent} interval, Student's t]",
         )
@@ -176,17 +179,19 @@ def _difference(values: np.ndarray, contrast, level: float) -> dict[str, Any]:
 
 def _difference_columns(variants: Sequence[str], baseline: str) -> Iterator[Column]:
     for variant in variants:
-        yield Column(variant, _signed, f"{variant} − {baseline}, p", right=True)
+        yield Column(variant, signed_number, f"{variant} − {baseline}, p", right=True)
         yield Column(f"{variant} detectable", _detectable, "shows", right=True)
 
 
-def _value(row: Any) -> str:
+def value_with_interval(row: Any) -> str:
+    """Mean, standard deviation and interval over seeds."""
     if row.n_seeds < 2:
         return f"{_number(row.value)} ± ?"
     return f"{_number(row.value)} ± {_number(row.sd)} [{_number(row.low)}, {_number(row.high)}]"
 
 
-def _signed(row: Any) -> str:
+def signed_number(row: Any) -> str:
+    """A difference with its interval and Holm-adjusted p; nothing for the baseline."""
     if math.isnan(row.difference):
         return ""
     sign = "+" if row.difference > 0 else ""

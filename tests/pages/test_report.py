@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from babyssa import compare, probe, report
+from babyssa.comparison.cells import Measured, quantize, write_cell
 from babyssa.errors import DataError, OutputExistsError
 from babyssa.pages.report import pack_margins
 from babyssa.probing import MinimalPair, Paradigm, Suite
@@ -49,7 +50,7 @@ class Page(HTMLParser):
         if tag == "script":
             self._open = attributes.get("id")
         if tag == "table":
-            self._table = self.rows.setdefault(attributes.get("id"), [])
+            self._table = self.rows.setdefault(attributes.get("class", "").split(" ")[-1], [])
         if tag == "tr" and self._table is not None:
             self._table.append([])
         if tag in ("td", "th") and self._table:
@@ -69,7 +70,7 @@ class Page(HTMLParser):
 
     @property
     def facts(self):
-        return json.loads(self.parts["facts"])
+        return json.loads(self.parts["facts"])["p0"]
 
     def unpack(self, name):
         return gzip.decompress(base64.b64decode(self.parts[name]))
@@ -110,8 +111,8 @@ def test_every_pair_is_in_the_page_with_the_margin_of_every_model(results, path)
     page, found = Page(path), compare([results]).results
     seen = 0
     for number, paradigm in enumerate(page.facts["paradigms"]):
-        sentences = page.unpack(f"sentences-{number}").decode().split("\n")
-        margins = np.frombuffer(page.unpack(f"margins-{number}"), "<i2").reshape(len(found), -1) / 100
+        sentences = page.unpack(f"sentences-p0-{number}").decode().split("\n")
+        margins = np.frombuffer(page.unpack(f"margins-p0-{number}"), "<i2").reshape(len(found), -1) / 100
         for model, result in enumerate(found):
             assert page.facts["models"][model] == {"variant": result.variant, "seed": str(result.seed)}
             for pair, margin in enumerate(margins[model]):
@@ -165,6 +166,45 @@ def test_a_page_is_not_replaced_unless_asked(results, path, run_babyssa):
     assert "12 pairs as 4 models decided them" in " ".join(out.split())
 
 
+@pytest.fixture
+def experiment(results, tmp_path):
+    """The small files of two variants x two seeds, which have no sentences."""
+    for result in compare([results]).results:
+        margins = np.array(list(result.margins.values()))
+        folder = tmp_path / "results" / f"{result.variant}-{result.seed}"
+        measured = {
+            "pairs": Measured(
+                {"accuracy": result.summary["accuracy"]}, "accuracy", result.summary, None, quantize(margins)
+            ),
+            "held-out": Measured({"perplexity": 20.0 + result.seed - (result.variant == "ssa")}, "perplexity"),
+        }
+        values = {key: result.summary[key] for key in ("variant", "seed")} | {"settings": {}, "facts": {}}
+        values |= {"experiment": "grammar", "condition": "", "baseline": "softmax"}
+        write_cell(
+            folder, values | {"measures": {name: {"kind": name, "options": {}} for name in measured}}, measured
+        )
+    return tmp_path / "results"
+
+
+def test_an_experiment_has_a_section_for_each_measure_and_the_sentences_of_its_suite(experiment, tmp_path):
+    folder = tmp_path / "suite"
+    folder.mkdir()
+    for name in ("agreement-number", "binding"):
+        pairs = next(p.pairs for p in SUITE.paradigms if p.name == name)
+        (folder / f"{name}.txt").write_text("".join(f"{p.bad}\n{p.good}\n" for p in pairs), encoding="utf-8")
+    report([experiment], out=tmp_path / "page.html", suite=str(folder), suite_order="bad-first")
+    page = Page(tmp_path / "page.html")
+    assert list(json.loads(page.parts["facts"])) == ["p0", "p1"]
+    assert page.rows["scalars"][1][0].strip() == "perplexity"
+    assert page.rows["scalars"][1][1].startswith("20.5 ±")
+    assert page.rows["scalars"][1][3].startswith("−1 [")
+    names = [paradigm["name"] for paradigm in page.facts["paradigms"]]
+    sentences = page.unpack(f"sentences-p0-{names.index('binding')}").decode().split("\n")
+    assert sentences == ["look at this .", "look at those .", "a", "a"]
+    unknown = page.unpack(f"sentences-p0-{names.index(HOSTILE)}").decode().split("\n")
+    assert unknown == ["grammatical sentence of pair 1", "ungrammatical sentence"]
+
+
 @pytest.fixture(scope="module")
 def browser():
     """Chromium, driven by playwright."""
@@ -195,35 +235,35 @@ def window(browser, path):
 
 def test_a_browser_searches_sorts_and_filters_pairs(window):
     def rows():
-        return window.locator("#browser tbody tr").count()
+        return window.locator("table.browser tbody tr").count()
 
-    window.select_option("#paradigm", label="agreement-number (9)")
-    window.wait_for_function("document.querySelector('#status').textContent === '9 of 9 pairs'")
+    window.select_option(".paradigm", label="agreement-number (9)")
+    window.wait_for_function("document.querySelector('.status').textContent === '9 of 9 pairs'")
     assert rows() == 9
-    window.fill("#pairs input[type=search]", "cookie")
+    window.fill(".dt-search input >> nth=-1", "cookie")
     assert rows() == 3
-    window.fill("#pairs input[type=search]", "")
+    window.fill(".dt-search input >> nth=-1", "")
     window.get_by_role("button", name=re.compile("^ssa: ")).last.press("Enter")
-    texts = window.locator("#browser tbody td.number:last-child small").all_inner_texts()
+    texts = window.locator("table.browser tbody td.number:last-child small").all_inner_texts()
     margins = [float(text.replace("−", "-")) for text in texts]
     assert margins == sorted(margins)
     middle = margins[4]
-    window.fill("#low", str(middle))
+    window.fill(".low", str(middle))
     assert rows() == sum(margin >= middle - 0.005 for margin in margins)
-    window.fill("#low", "")
+    window.fill(".low", "")
     decided = {}
     for choice in ("right", "wrong", "split"):
-        window.select_option("#decided", choice)
-        decided[choice] = int(window.locator("#status").inner_text().split()[0])
+        window.select_option(".decided", choice)
+        decided[choice] = int(window.locator(".status").inner_text().split()[0])
     assert sum(decided.values()) == 9
-    window.select_option("#decided", "")
-    window.select_option("#paradigm", "all")
-    window.wait_for_function("document.querySelector('#status').textContent === '12 of 12 pairs'")
+    window.select_option(".decided", "")
+    window.select_option(".paradigm", "all")
+    window.wait_for_function("document.querySelector('.status').textContent === '12 of 12 pairs'")
 
 
 def test_a_browser_shows_what_each_model_decided(window, results):
-    window.select_option("#paradigm", label="binding (2)")
-    window.wait_for_function("document.querySelector('#status').textContent === '2 of 2 pairs'")
+    window.select_option(".paradigm", label="binding (2)")
+    window.wait_for_function("document.querySelector('.status').textContent === '2 of 2 pairs'")
     window.locator("button.open").first.press("Enter")
     table = window.get_by_role("table", name="What each model decided")
     shown = [float(text.replace("−", "-")) for text in table.locator("td:last-child").all_inner_texts()]
@@ -235,5 +275,5 @@ def test_a_browser_shows_what_each_model_decided(window, results):
 
 def test_a_browser_draws_the_charts(window):
     for chart in ("accuracy", "differences"):
-        window.locator(f"#chart-{chart}").scroll_into_view_if_needed()
-        window.wait_for_selector(f"#chart-{chart}[data-drawn=true] svg")
+        window.locator(f"#p0-{chart}").scroll_into_view_if_needed()
+        window.wait_for_selector(f"#p0-{chart}[data-drawn=true] svg")
