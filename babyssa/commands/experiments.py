@@ -13,6 +13,7 @@ from babyssa.errors import ConfigError
 from babyssa.synthetic.config import Data, Shifts, SyntheticTraining
 
 if TYPE_CHECKING:
+    from babyssa.comparison.curves import LearningCurves
     from babyssa.comparison.report import Comparison, Comparisons
     from babyssa.experiments.demo import Demo
     from babyssa.experiments.grid import Plan, Sweep
@@ -24,17 +25,19 @@ def compare(
     folders: Iterable[str],
     *,
     out: Path | None = None,
+    over: Literal["steps", "words"] | None = None,
     baseline: str | None = None,
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
     allow_mixed: bool = False,
     overwrite: bool = False,
-) -> Comparison | Comparisons:
+) -> Comparison | Comparisons | LearningCurves:
     """Compare variants over seeds from probe results, or from the results of experiments.
 
     Each variant is compared with the baseline on the same pairs and the same seeds, with Holm correction. With
-    --out, writes comparison.csv, comparison.md, comparison.png and runs.csv (where every number comes from).
+    --out, writes comparison.csv, comparison.md, comparison.png and runs.csv (where every number comes from). With
+    --over, lines up checkpoints instead: learning curves with intervals over seeds, and where variants part.
 
     Parameters
     ----------
@@ -42,6 +45,9 @@ def compare(
         folders written by babyssa probe, results of babyssa sweep, or their parents
     out : path-like, optional
         folder to write to
+    over : str, optional
+        compare checkpoints (of babyssa probe --all-checkpoints) over the steps or words that they have seen, and
+        write curves.csv, curves.md and curves.png
     baseline : str, optional
         variant that the others are compared with (default: softmax, or what the experiment says)
     level : float
@@ -58,7 +64,7 @@ def compare(
 
     Returns
     -------
-    Comparison, or of experiments Comparisons
+    Comparison, of experiments Comparisons, or over training LearningCurves
 
     Raises
     ------
@@ -75,7 +81,13 @@ def compare(
     babyssa compare runs --out comparison  # every probe result under runs
     babyssa compare results --out tables  # every experiment under results
     babyssa compare runs --out comparison --baseline ssa-1.5 --level 0.9
+    babyssa compare probed/* --over steps --out curves
     """
+    if over is not None:
+        from babyssa.comparison.curves import compare_curves
+
+        return compare_curves(folders, out, over=over, baseline=baseline, level=level, overwrite=overwrite)
+
     from babyssa.comparison.comparison import FILES, compare
     from babyssa.console import say
 

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from babyssa.checks import checked
+from babyssa.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
+    from babyssa.comparison.curves import LearningCurves
     from babyssa.probing.accuracy import ProbeResult
     from babyssa.probing.attention import AttentionMaps
     from babyssa.probing.diagnostic import DiagnosticResult
@@ -32,16 +34,18 @@ def probe(
     strict: bool = False,
     definition: Literal["original", "babylm-2025", "babylm-2026"] = "babylm-2025",
     predictions: Path | None = None,
+    all_checkpoints: bool = False,
     variant: str | None = None,
     seed: int | None = None,
     batch_size: int | None = None,
     device: str | None = None,
     precision: Literal["float32", "bfloat16"] = "float32",
     overwrite: bool = False,
-) -> ProbeResult:
+) -> ProbeResult | LearningCurves:
     """Score a suite of minimal pairs: is the grammatical sentence of each pair the more probable one?
 
-    Shows accuracy by paradigm; a tie counts one half.
+    Shows accuracy by paradigm; a tie counts one half. With --all-checkpoints, probes every checkpoint of a run,
+    each into a folder of its own in --out, and shows the learning curve; `babyssa compare --over` takes several.
 
     Parameters
     ----------
@@ -73,6 +77,8 @@ def probe(
         what EWoK, COMPS and entity tracking compare: as first published, or as BabyLM's pipeline of a year
     predictions : path-like, optional
         a file to add what the model prefers to, as BabyLM collects it: {task: {subtask: {"predictions": ...}}}
+    all_checkpoints : bool
+        probe the checkpoints of a run folder and, if it is finished, the run itself
     variant : str, optional
         name of the scoring function in comparisons (default: from the model folder's config.yaml)
     seed : int, optional
@@ -88,7 +94,7 @@ def probe(
 
     Returns
     -------
-    ProbeResult
+    ProbeResult, or of all checkpoints LearningCurves
 
     Raises
     ------
@@ -101,6 +107,7 @@ def probe(
     --------
     babyssa probe runs/ssa --out results/ssa
     babyssa probe runs/ssa --suite zorro/ --order bad-first --out results/zorro
+    babyssa probe runs/ssa --all-checkpoints --out results/ssa-curve
     babyssa probe gpt2 --suite blimp.jsonl --method loglik --out results/gpt2
     babyssa probe runs/ssa --suite ewok/ --predictions all_preds.json
     """
@@ -108,8 +115,10 @@ def probe(
     from babyssa.files import check_overwrite
     from babyssa.probing.suites import Suite, load_suite
 
-    if out is not None:
-        check_overwrite(out, ["summary.json", "pairs.csv"], overwrite)
+    folders = _checkpoints(model, out) if all_checkpoints else [(model, out)]
+    for _, folder in folders:
+        if folder is not None:
+            check_overwrite(folder, ["summary.json", "pairs.csv"], overwrite)
     if not isinstance(suite, Suite):
         suite = load_suite(
             suite, order, mapping(columns), delimiter=delimiter, strict=strict, definition=definition
@@ -122,21 +131,39 @@ def probe(
     if predictions is not None:
         check_predictions(suite, Path(predictions), overwrite)
 
-    result = probe(
-        as_loaded(model, device=device),
-        suite,
-        method=method,
-        reduction=reduction,
-        variant=variant,
-        seed=seed,
-        batch_size=batch_size,
-        precision=precision,
-    )
-    if out is not None:
-        write_result(result, suite, Path(out))
-    if predictions is not None:
-        write_predictions(result, suite, Path(predictions))
+    for each, folder in folders:
+        result = probe(
+            as_loaded(each, device=device),
+            suite,
+            method=method,
+            reduction=reduction,
+            variant=variant,
+            seed=seed,
+            batch_size=batch_size,
+            precision=precision,
+        )
+        if folder is not None:
+            write_result(result, suite, Path(folder))
+        if predictions is not None:
+            write_predictions(result, suite, Path(predictions))
+    if all_checkpoints:
+        from babyssa.comparison.curves import compare_curves
+
+        return compare_curves([folder for _, folder in folders], out, overwrite=overwrite)
     return result
+
+
+def _checkpoints(run: Any, out: Path | None) -> list[tuple[Path, Path]]:
+    """The checkpoints of a run, each with the folder for its result."""
+    from babyssa.models.run_config import list_checkpoints
+
+    if out is None:
+        raise ConfigError("--all-checkpoints writes a result for each", remedy="give --out")
+    run = Path(run) if isinstance(run, (str, Path)) else Path()
+    found = list_checkpoints(run)
+    if not found:
+        raise ModelError("no checkpoints in this folder", path=run, remedy="name a run of babyssa train")
+    return [(folder, Path(out) / ("final" if folder == run else folder.name)) for folder in found]
 
 
 @checked

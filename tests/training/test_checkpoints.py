@@ -4,6 +4,7 @@ import dataclasses
 import json
 import shutil
 
+import pandas as pd
 import pytest
 import torch
 import yaml
@@ -94,3 +95,16 @@ def test_masked_words_count(tokenizer):
 
 def test_numbers_of_words_are_short():
     assert [show_words(n) for n in (1_000_000, 20_000_000, 5000, 1234)] == ["1M", "20M", "5k", "1234"]
+
+
+def test_all_checkpoints_of_a_run_make_a_learning_curve(run, tmp_path, run_babyssa):
+    command = ("probe", run.out, "--all-checkpoints", "--limit", 1, "--out", tmp_path / "curve")
+    status, stdout, stderr = run_babyssa(*command)
+    assert status == 0, stderr
+    steps = {read_identity(folder)["step"] for folder in list_checkpoints(run.out)}
+    table = pd.read_csv(tmp_path / "curve" / "curves.csv")
+    assert set(table["at"]) == steps and set(table.variant) == {"ssa-1.5"}
+    final = json.loads((tmp_path / "curve" / "final" / "summary.json").read_text())
+    last = table[(table["at"] == max(steps)) & (table.paradigm == "mean over paradigms")]
+    assert last.accuracy.item() == pytest.approx(final["accuracy"])
+    assert (tmp_path / "curve" / "curves.png").is_file() and "learning curves" in stdout
