@@ -309,8 +309,14 @@ def draw_history(found: LearnedNumbers) -> Figure:
             axes.grid(True)
     for layer, axes in zip(layers, panels[0], strict=True):
         axes.set_title(f"layer {layer}", fontsize=9)
-    figure.suptitle(literal(found.model), fontsize=9)
     figure.supxlabel("step", fontsize=9)
     longest = max((axes.get_legend_handles_labels() for axes in panels.flat), key=lambda pair: len(pair[0]))
-    figure.legend(*longest, loc="outside upper center", ncols=min(8, len(longest[0])), fontsize=8)
+    figure.legend(
+        *longest,
+        title=literal(found.model),
+        loc="outside upper center",
+        ncols=min(2 * len(layers), len(longest[0])),
+        fontsize=8,
+        title_fontsize=9,
+    )
     return figure
