@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "comparison": ["compare"],
+        "power": ["detectable_difference", "power_of_t", "seeds_needed"],
         "report": ["Comparison"],
         "statistics": ["crossed_bootstrap", "crossed_t", "holm"],
     },
