@@ -88,7 +88,7 @@ def compare(
 
         return compare_curves(folders, out, over=over, baseline=baseline, level=level, overwrite=overwrite)
 
-    from babyssa.comparison.comparison import FILES, compare
+    from babyssa.comparison.comparison import compare
     from babyssa.console import say
 
     found = compare(
@@ -102,7 +102,7 @@ def compare(
         overwrite=overwrite,
     )
     if out is not None:
-        say(f"wrote {', '.join(FILES)} to {out}")
+        say(f"wrote {out}")
     return found
 
 

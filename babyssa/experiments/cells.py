@@ -12,6 +12,7 @@ import platform
 import signal
 import sys
 import threading
+import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,16 @@ def train(settings: Training) -> TrainingRun:
     """Train a model of any setting."""
     setting = next(name for name, kind in SETTINGS.items() if isinstance(settings, kind))
     return getattr(importlib.import_module(f"babyssa.{setting}.training"), f"train_{setting}")(settings)
+
+
+def time_left(started: float, done: int, total: int) -> str:
+    """How long the rest of some cells will take, from those done since ``time.monotonic()`` was `started`."""
+    if not done:
+        return ""
+    seconds = (time.monotonic() - started) / done * (total - done)
+    if seconds < 90:
+        return f", about {seconds:.0f} s left"
+    return f", about {seconds / 60:.0f} min left" if seconds < 5400 else f", about {seconds / 3600:.1f} h left"
 
 
 def run_cell(cell: Cell) -> Cell:

@@ -28,7 +28,7 @@ from babyssa.display import Column, Shown, Table
 from babyssa.encoder.config import EncoderTraining
 from babyssa.encoder.model import build_encoder
 from babyssa.errors import BabySSAError, ConfigError, OutputExistsError, describe
-from babyssa.experiments.cells import Cell, run_cell, train
+from babyssa.experiments.cells import Cell, run_cell, time_left, train
 from babyssa.experiments.cluster import run_jobs
 from babyssa.experiments.experiment import Experiment, Training
 from babyssa.experiments.jobs import run_cells
@@ -159,7 +159,8 @@ def sweep(
             untrained = [cell for cell in missing if not is_finished(cell.folder)]
             missing = [cell for cell in missing if is_finished(cell.folder)]
             cells = [cell for cell in cells if cell not in untrained]
-            say(f"{len(untrained)} cells are not trained, and left out")
+            if untrained:
+                say(f"{len(untrained)} cells are not trained, and left out")
         if done:
             say(f"{len(done)} of {len(cells)} cells need no work")
         if (jobs > 1 or executor is not None) and missing:
@@ -390,18 +391,9 @@ def _run_in_turn(cells: Sequence[Cell]) -> list[Cell]:
     done: list[Cell] = []
     started = time.monotonic()
     for cell in cells:
-        left = (time.monotonic() - started) / len(done) * (len(cells) - len(done)) if done else None
-        about = "" if left is None else f", about {show_time(left)} left"
-        say(f"{len(done) + 1}/{len(cells)}: {cell.name}{about}")
+        say(f"{len(done) + 1}/{len(cells)}: {cell.name}{time_left(started, len(done), len(cells))}")
         done.append(run_cell(cell))
     return done
-
-
-def show_time(seconds: float) -> str:
-    """Seconds in the unit that a person would use."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _first(measure: dict[str, Any] | None) -> float | None:

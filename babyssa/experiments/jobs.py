@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -19,7 +20,7 @@ import torch
 import babyssa
 from babyssa.console import say
 from babyssa.errors import Stopped
-from babyssa.experiments.cells import Cell
+from babyssa.experiments.cells import Cell, time_left
 
 _COMMAND = [sys.executable, "-P", "-m", "babyssa.experiments.cells"]
 
@@ -44,14 +45,16 @@ def run_cells(cells: Sequence[Cell], jobs: int) -> list[Cell]:
     """
     threads = max(1, torch.get_num_threads() // jobs)
     started: list[subprocess.Popen] = []
-    stopping = threading.Event()
+    stopping, futures, begun = threading.Event(), [], time.monotonic()
 
     def run(number: int, cell: Cell) -> Cell:
-        say(f"{number}/{len(cells)}: {cell.name}")
+        done = sum(future.done() for future in futures)
+        say(f"{number}/{len(cells)}: {cell.name}{time_left(begun, done, len(cells))}")
         return _run(cell, threads, started, stopping)
 
     with ThreadPoolExecutor(jobs) as pool:
-        futures = [pool.submit(run, number, cell) for number, cell in enumerate(cells, start=1)]
+        for number, cell in enumerate(cells, start=1):
+            futures.append(pool.submit(run, number, cell))
         try:
             for future in wait(futures, return_when=FIRST_EXCEPTION).done:
                 future.result()
