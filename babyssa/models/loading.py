@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +24,7 @@ from babyssa.corpus import load_tokenizer, tokenizer_sha256
 from babyssa.corpus.tokenizer import VOCABULARIES, may_be_hub_id
 from babyssa.errors import BabySSAError, ConfigError, ModelError
 from babyssa.files import check_checksums, read_yaml, tensors_sha256
+from babyssa.models.products import multiplying
 
 Kind = Literal["masked", "causal"]
 Precision = Literal["float32", "bfloat16"]
@@ -166,7 +167,11 @@ def evaluating(model: nn.Module, precision: Precision = "float32") -> Iterator[N
     model.eval()
     try:
         # Not inference_mode: a tensor that a module caches there could not be trained with afterwards.
-        with torch.no_grad(), torch.autocast(device, torch.bfloat16, enabled=precision == "bfloat16"):
+        with (
+            torch.no_grad(),
+            torch.autocast(device, torch.bfloat16, enabled=precision == "bfloat16"),
+            multiplying() if device == "cpu" else nullcontext(),
+        ):
             yield
     finally:
         for module in training:

@@ -8,6 +8,7 @@ import torch
 
 from babyssa import processes
 from babyssa.errors import ConfigError
+from babyssa.models.products import choose_products
 from babyssa.training.config import Optimisation
 
 # Overrides what is detected of the CPU, so that tests can cover both kinds of machine.
@@ -32,6 +33,11 @@ def device_name() -> str:
     if torch.cuda.is_available():
         return torch.cuda.get_device_name() + several
     return f"CPU, {torch.get_num_threads()} threads{several}"
+
+
+def products_library(recorded: str | None = None) -> str | None:
+    """What multiplies float32 matrices (:func:`choose_products`); None where a GPU does."""
+    return None if torch.cuda.is_available() else choose_products(recorded)
 
 
 def precision_of(optimisation: Optimisation) -> str:

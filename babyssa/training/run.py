@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,9 +20,16 @@ from babyssa.corpus import load_tokenizer, tokenizer_sha256, train_tokenizer
 from babyssa.display import Column, Shown, Table
 from babyssa.errors import Stopped
 from babyssa.files import locked, remove_partials, tensors_sha256, versions
+from babyssa.models.products import BLAS, multiplying
 from babyssa.models.run_config import CHECKPOINTS, CONFIG, read_settings
 from babyssa.training.config import Optimisation
-from babyssa.training.devices import check_devices, computes_in_bfloat16, device_name, precision_of
+from babyssa.training.devices import (
+    check_devices,
+    computes_in_bfloat16,
+    device_name,
+    precision_of,
+    products_library,
+)
 from babyssa.training.log import check_trackers
 from babyssa.training.loop import Loop, Objective
 from babyssa.training.resume import find_resume_point, own_tensors
@@ -199,21 +206,22 @@ def run_training(
     out = Path(settings.out)
     with ExitStack() as held:
 
-        def start() -> Path | None:
+        def start() -> tuple[Path | None, str | None]:
             held.enter_context(locked(out, "training"))
             return _start({"kind": kind, **plain(settings), "scoring": scoring, "facts": facts}, out, overwrite)
 
-        point = processes.broadcast(start)
+        point, products = processes.broadcast(start)
+        made_with = [facts["device"], products and f"products by {products}", facts["precision"]]
         variant = variant_name(settings.variant, settings.scoring)
         say(
             f"{variant}, seed {settings.seed}: "
-            + ", ".join(filter(None, [f"{parameters:,} parameters", about, facts["device"], facts["precision"]]))
+            + ", ".join(filter(None, [f"{parameters:,} parameters", about, *made_with]))
         )
         if facts["precision"] == "float32" and computes_in_bfloat16():
             say("this machine computes in bfloat16, which is faster: --optimisation.precision auto uses it")
         # The one place where global random state is set: dropout draws from it.
         set_seed(own_seed(settings.seed))
-        with quiet_transformers():
+        with quiet_transformers(), multiplying(products) if products else nullcontext():
             identity = {
                 "run": out.absolute().name,
                 "kind": kind,
@@ -269,8 +277,8 @@ def common_weights_sha256(model: PreTrainedModel) -> str:
     return tensors_sha256({name: t for name, t in own_tensors(model).items() if id(t) not in scoring})
 
 
-def _start(wanted: dict[str, Any], out: Path, overwrite: bool) -> Path | None:
-    """Prepare the run folder; return the resume point to start from, if there is one."""
+def _start(wanted: dict[str, Any], out: Path, overwrite: bool) -> tuple[Path | None, str | None]:
+    """Prepare the run folder; return the resume point to start from, if any, and what multiplies its matrices."""
     # Checked again, now that no other process can finish a run meanwhile.
     check_earlier_run(out, overwrite)
     remove_partials(out)
@@ -286,20 +294,25 @@ def _start(wanted: dict[str, Any], out: Path, overwrite: bool) -> Path | None:
         )
         point = find_resume_point(out)
         if point is not None:
-            _warn_of_another_machine(out, wanted["facts"]["device"])
+            found = read_settings(out)
+            # Earlier versions knew no other library.
+            then = {"products": BLAS, **found["facts"], **found["versions"]}
+            products = products_library(then["products"])
+            now = {"device": wanted["facts"]["device"], **versions()} | (
+                {"products": products} if products else {}
+            )
+            _warn_of_change(then, now)
             say(f"{out}: resuming after step {point.name.removeprefix('step-')}")
-            return point
+            return point, products
     if unfinished:
         say(f"{out}: starting an unfinished run from the beginning")
+    wanted["facts"]["products"] = products_library()
     start_run(out, wanted)
-    return None
+    return None, wanted["facts"]["products"]
 
 
-def _warn_of_another_machine(out: Path, device: str) -> None:
+def _warn_of_change(then: dict[str, Any], now: dict[str, Any]) -> None:
     """Say what may make the rest of the run differ, in the last digits, from an uninterrupted one."""
-    found = read_settings(out)
-    now = {"device": device, **versions()}
-    then = {"device": found["facts"]["device"], **found["versions"]}
     changed = [f"{key} was {then.get(key)}, is {value}" for key, value in now.items() if then.get(key) != value]
     if changed:
         say(f"warning: the numbers may differ from those of an uninterrupted run: {'; '.join(changed)}")
