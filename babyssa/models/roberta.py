@@ -16,6 +16,7 @@ from transformers import PreTrainedModel, RobertaForMaskedLM
 from babyssa.attention import Softmax, SoftmaxConfig
 from babyssa.attention.adapter import IMPLEMENTATION, scoring_of
 from babyssa.attention.dropout import add_dropped_out, dropout
+from babyssa.models.tied import Tied
 
 # Softmax has no parameters, so it serves any number of heads.
 _SOFTMAX = Softmax(SoftmaxConfig(), heads=1)
@@ -85,8 +86,9 @@ def logits_at(
         real = attention_mask.bool()
         mask, tokens = real[:, None, None, :], _Grid(batch, length, real.flatten().nonzero().squeeze(1))
         asked = real.flatten().cumsum(0).index_select(0, positions) - 1
-    words = model.roberta.embeddings.word_embeddings.weight
-    hidden = _embed(model.roberta.embeddings, input_ids, tokens, tied=model.lm_head.decoder.weight is words)
+    words, head = model.roberta.embeddings.word_embeddings, model.lm_head
+    tied = Tied(words) if head.decoder.weight is words.weight and input_ids.device.type == "cpu" else None
+    hidden = _embed(model.roberta.embeddings, input_ids, tokens, tied)
     *layers, last = model.roberta.encoder.layer
     for layer in layers:
         hidden = _layer(layer, hidden, tokens, mask)
@@ -94,7 +96,9 @@ def logits_at(
         hidden = _layer(last, hidden, tokens, mask).index_select(0, asked)
     else:
         hidden = _layer(last, hidden, tokens, mask, asked, _rows_side_by_side(rows, batch))
-    return model.lm_head(hidden)
+    if tied is None:
+        return head(hidden)
+    return tied.project(head.layer_norm(nn.functional.gelu(head.dense(hidden))), head.decoder.bias)
 
 
 def _positional(attention: nn.Module) -> bool:
@@ -109,20 +113,14 @@ def _rows_side_by_side(rows: Tensor, batch: int) -> _Grid:
     return _Grid(batch, width, rows * width + within)
 
 
-def _embed(embeddings: nn.Module, input_ids: Tensor, tokens: _Grid, tied: bool) -> Tensor:
-    """The embedding layer, (tokens, hidden); `tied` if the head shares the word embedding matrix."""
-    words = embeddings.word_embeddings
-    if tied and torch.is_grad_enabled() and input_ids.device.type == "cpu":
-        # The head's gradient of the same matrix is dense; adding a sparse one to it costs less than a dense one.
-        hidden = nn.functional.embedding(input_ids, words.weight, words.padding_idx, sparse=True)
-    else:
-        hidden = words(input_ids)
-    # Every token has type 0.
-    hidden = hidden + embeddings.token_type_embeddings.weight[0]
+def _embed(embeddings: nn.Module, input_ids: Tensor, tokens: _Grid, tied: Tied | None) -> Tensor:
+    """The embedding layer, (tokens, hidden)."""
     positions = embeddings.create_position_ids_from_input_ids(input_ids, embeddings.padding_idx)
-    hidden = hidden + embeddings.position_embeddings(positions)
-    hidden = embeddings.LayerNorm(tokens.collect(hidden))
-    return dropout(hidden, embeddings.dropout.p, embeddings.training)
+    ids, positions = (tokens.collect(places[..., None]).squeeze(1) for places in (input_ids, positions))
+    hidden = embeddings.word_embeddings(ids) if tied is None else tied.look_up(ids)
+    # Every token has type 0.
+    hidden = hidden + embeddings.token_type_embeddings.weight[0] + embeddings.position_embeddings(positions)
+    return dropout(embeddings.LayerNorm(hidden), embeddings.dropout.p, embeddings.training)
 
 
 def _layer(
