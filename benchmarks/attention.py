@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from common import interleaved, options, peak_of, print_peak, show
+from common import interleaved, options, parse, peak_of, print_peak, show
 from torch import Tensor, nn
 
 from babyssa.attention import build_scoring, scoring_config
@@ -63,7 +63,7 @@ def step(path: str, length: int) -> Callable[[], None]:
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--lengths", type=int, nargs="+", default=[16, 64, 128, 512, 1024])
-    arguments = parser.parse_args()
+    arguments = parse(parser)
     if arguments.peak:
         run = step(arguments.peak, max(arguments.lengths))
         run(), run()

@@ -24,9 +24,23 @@ def options(about: str) -> argparse.ArgumentParser:
     """A parser with what every benchmark takes."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=5, help="of each, interleaved; medians are shown")
+    parser.add_argument("--quick", action="store_true", help="one repetition: does it run, and about how fast?")
     parser.add_argument("--json", type=Path, help="write the figures here too")
     parser.add_argument("--peak", help=argparse.SUPPRESS)
     return parser
+
+
+def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """The command line's values."""
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.repetitions = 1
+    return arguments
+
+
+def tell(line: str) -> None:
+    """Say on stderr what has just been measured; stdout has the table only."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def interleaved(work: dict[str, Callable[[], object]], repetitions: int) -> dict[str, float]:
@@ -34,11 +48,14 @@ def interleaved(work: dict[str, Callable[[], object]], repetitions: int) -> dict
     for run in work.values():
         run()
     seconds: dict[str, list[float]] = {name: [] for name in work}
-    for _ in range(repetitions):
+    for number in range(1, repetitions + 1):
         for name, run in work.items():
             started = time.perf_counter()
             run()
             seconds[name].append(time.perf_counter() - started)
+        tell(
+            f"{number}/{repetitions}: " + ", ".join(f"{name} {times[-1]:.3g} s" for name, times in seconds.items())
+        )
     return {name: statistics.median(times) for name, times in seconds.items()}
 
 

@@ -4,7 +4,9 @@ The usual one makes a masked copy of the sentence for every token, pads batches 
 sentences, to the longest, projects every position to the vocabulary, and takes the masked token's log-probability.
 
     python benchmarks/scoring.py [MODEL] [--suite FOLDER --suite-order bad-first] [--limit PAIRS]
-        [--precision bfloat16] [--device DEVICE] [--json FILE]
+        [--precision bfloat16] [--device DEVICE] [--minicons PYTHON] [--quick] [--json FILE]
+
+`--minicons` takes the interpreter of another environment that has minicons, and measures that too, on the CPU.
 
 "pairs equal %" is the share of minimal pairs that a scorer decides as babyssa's does in float32; the largest
 difference is to the padded scores, which are in float32.
@@ -15,12 +17,17 @@ what it knows does not change how long it takes.
 
 from __future__ import annotations
 
+import json
+import subprocess
+import tempfile
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import torch
-from common import corpus_and_tokenizer, interleaved, options, peak_of, print_peak, show
+from common import corpus_and_tokenizer, interleaved, options, parse, peak_of, print_peak, show
 
 from babyssa.encoder import EncoderSize, build_encoder
 from babyssa.files import resource_folder
@@ -62,6 +69,27 @@ SCORERS = {
 }
 
 
+def start_minicons(python: str, loaded: LoadedModel, sentences: list[str]) -> Callable[..., list[float]]:
+    """A function that scores `sentences` with minicons in a process of its own, which ends with this one."""
+    with tempfile.TemporaryDirectory() as folder:
+        loaded.model.save_pretrained(folder)
+        loaded.tokenizer.save_pretrained(folder)
+        worker = subprocess.Popen(
+            [python, Path(__file__).with_name("minicons_worker.py"), folder, str(torch.get_num_threads())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+        def ask(line: str) -> list[float]:
+            print(line, file=worker.stdin, flush=True)
+            return json.loads(worker.stdout.readline())
+
+        # It has read the folder once it answers.
+        ask(json.dumps(sentences) + "\n")
+    return lambda loaded, sentences: ask("")
+
+
 def new_model(device: str | None) -> LoadedModel:
     _, tokenizer = corpus_and_tokenizer(None, None)
     model = build_encoder(EncoderSize(), tokenizer).eval()
@@ -84,7 +112,8 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=5, help="pairs of each paradigm")
     parser.add_argument("--precision", choices=get_args(Precision), default="float32", help="of one more row")
     parser.add_argument("--device", help="a GPU if there is one")
-    arguments = parser.parse_args()
+    parser.add_argument("--minicons", metavar="PYTHON", help="the interpreter of an environment with minicons")
+    arguments = parse(parser)
     device = arguments.device
     loaded = as_loaded(arguments.model, device=device) if arguments.model else new_model(device)
     suite = load_suite(arguments.suite, arguments.suite_order).select(limit=arguments.limit)
@@ -94,19 +123,22 @@ def main() -> None:
         return print_peak()
     # Float32 in any case: the other precision is measured against it.
     chosen = [name for name in SCORERS if "bfloat16" not in name or arguments.precision == "bfloat16"]
-    scores = {name: np.array(SCORERS[name](loaded, sentences)) for name in chosen}
     work = {name: partial(SCORERS[name], loaded, sentences) for name in chosen}
+    if arguments.minicons:
+        work["minicons"] = partial(start_minicons(arguments.minicons, loaded, sentences), loaded, sentences)
+    scores = {name: np.array(run()) for name, run in work.items()}
     seconds = interleaved(work, arguments.repetitions)
     rows = [
         {
             "scorer": name,
             "sentences/s": len(sentences) / seconds[name],
             "/padded": seconds["padded"] / seconds[name],
+            **({"/minicons": seconds["minicons"] / seconds[name]} if arguments.minicons else {}),
             "largest difference": float(np.abs(scores[name] - scores["padded"]).max()),
             "pairs equal %": 100 * float((decisions(scores[name]) == decisions(scores["babyssa"])).mean()),
-            "peak MB": round(peak_of(name)),
+            "peak MB": round(peak_of(name)) if name in SCORERS else "",
         }
-        for name in chosen
+        for name in work
     ]
     show(rows, arguments.json)
 

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from common import corpus_and_tokenizer, interleaved, options, show
+from common import corpus_and_tokenizer, interleaved, options, parse, show
 
 
 def sweep(arguments: list[str], jobs: int, cells: int, rates: list[float]) -> None:
@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--tokenizer", type=Path, help="one is trained on the corpus if not given")
     parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--jobs", type=int, default=2)
-    given = parser.parse_args()
+    given = parse(parser)
     with tempfile.TemporaryDirectory() as scratch:
         text, tokenizer = corpus_and_tokenizer(given.corpus, given.tokenizer)
         corpus = Path(scratch, "corpus.txt")

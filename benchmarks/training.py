@@ -9,7 +9,9 @@ The loss is that of held-out sentences after the run, under the same masks for a
 and the standard deviation of their difference to the baseline's.
 
     python benchmarks/training.py [--corpus DIR --tokenizer DIR] [--batch-size 16 128] [--steps 60]
-        [--precision float32] [--json FILE]
+        [--precision float32] [--quick] [--json FILE]
+
+"faults/step" are the minor page faults of a step: pages that the C library gave back and takes anew.
 """
 
 from __future__ import annotations
@@ -18,12 +20,14 @@ import json
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from statistics import mean, median, stdev
 
 import numpy as np
 import torch
-from common import corpus_and_tokenizer, options, peak_of, print_peak, show
+from common import corpus_and_tokenizer, options, parse, peak_of, print_peak, show, tell
 from torch import nn
 from transformers import (
     DataCollatorForLanguageModeling,
@@ -48,26 +52,41 @@ MASKING = Masking(probability=0.15, random=0.1, unchanged=0.1, patterns=0)
 BASELINE = "Trainer"
 
 
+@dataclass(frozen=True)
+class Run:
+    """Real tokens per second, minor page faults per step, and the loss on held-out sentences."""
+
+    rate: float
+    faults: float
+    loss: float = 0.0
+
+
+def page_faults() -> int:
+    """Minor page faults of this process so far."""
+    return getrusage(RUSAGE_SELF).ru_minflt
+
+
 class Clock(TrainerCallback):
-    """Seconds and tokens of Trainer's run after its first steps."""
+    """Seconds, tokens and page faults of Trainer's run after its first steps."""
 
     def __init__(self, tokens: Callable[[], int]):
         self.tokens = tokens
 
     def on_step_end(self, args, state, control, **kwargs):
-        now = time.perf_counter(), self.tokens()
+        now = time.perf_counter(), self.tokens(), page_faults(), state.global_step
         if state.global_step == NOT_COUNTED:
             self.start = now
         self.end = now
 
     @property
-    def rate(self) -> float:
-        """Tokens per second."""
-        return (self.end[1] - self.start[1]) / (self.end[0] - self.start[0])
+    def run(self) -> Run:
+        """What was measured."""
+        seconds, tokens, faults, steps = (b - a for a, b in zip(self.start, self.end, strict=True))
+        return Run(tokens / seconds, faults / steps)
 
 
-def baseline(model, sequences: list[list[int]], tokenizer, settings: Optimisation, seed: int, out: Path) -> float:
-    """Train with transformers' Trainer; real tokens per second."""
+def baseline(model, sequences: list[list[int]], tokenizer, settings: Optimisation, seed: int, out: Path) -> Run:
+    """Train with transformers' Trainer."""
     collate = DataCollatorForLanguageModeling(tokenizer, mlm_probability=MASKING.probability)
     seen = 0
 
@@ -99,7 +118,7 @@ def baseline(model, sequences: list[list[int]], tokenizer, settings: Optimisatio
     clock = Clock(lambda: seen)
     trainer.add_callback(clock)
     trainer.train()
-    return clock.rate
+    return clock.run
 
 
 def masked(sequences: list[list[int]], tokenizer, seed: int) -> MaskedSentences:
@@ -107,17 +126,24 @@ def masked(sequences: list[list[int]], tokenizer, seed: int) -> MaskedSentences:
     return MaskedSentences(sentences, Vocabulary.of(tokenizer), MASKING, tokenizer.pad_token_id, seed)
 
 
-def ours(model, sequences: list[list[int]], tokenizer, settings: Optimisation, seed: int, out: Path) -> float:
-    """Train with babyssa's loop; real tokens per second."""
+def ours(model, sequences: list[list[int]], tokenizer, settings: Optimisation, seed: int, out: Path) -> Run:
+    """Train with babyssa's loop."""
     data = masked(sequences, tokenizer, seed)
     batches = LengthBatches(data.sentences.lengths, settings.batch_size, MASKING.patterns, "shuffled", seed)
     count = lambda batch: batch["labels"].numel()  # noqa: E731
+    faults: list[int] = []
+
+    def loss(model, batch):
+        faults.append(page_faults())
+        return masked_lm_loss(model, batch)
+
     torch.manual_seed(seed)
-    loop = Loop(model, Objective(data, batches, masked_lm_loss, count, lambda model: {}), settings, out)
+    loop = Loop(model, Objective(data, batches, loss, count, lambda model: {}), settings, out)
     loop.run(StopRequest())
     log = [json.loads(line) for line in (out / LOG).read_text().splitlines()]
     start = next(line for line in log if line["step"] == NOT_COUNTED)
-    return (log[-1]["tokens"] - start["tokens"]) / (log[-1]["seconds"] - start["seconds"])
+    rate = (log[-1]["tokens"] - start["tokens"]) / (log[-1]["seconds"] - start["seconds"])
+    return Run(rate, (faults[-1] - faults[NOT_COUNTED]) / (len(faults) - 1 - NOT_COUNTED))
 
 
 @torch.no_grad()
@@ -134,16 +160,14 @@ def held_out_loss(model, sequences: list[list[int]], tokenizer) -> float:
     return total / count
 
 
-def run(
-    kind: str, sequences: list[list[int]], tokenizer, settings: Optimisation, seed: int
-) -> tuple[float, float]:
-    """Train a new model; real tokens per second, and the loss on the first, held-out sentences."""
+def run(kind: str, sequences: list[list[int]], tokenizer, settings: Optimisation, seed: int) -> Run:
+    """Train a new model on all but the first sentences, which are held out."""
     held_out, training = sequences[:HELD_OUT], sequences[HELD_OUT:]
     variant, train = ("softmax", baseline) if kind == BASELINE else (kind, ours)
     model = build_encoder(EncoderSize(), tokenizer, variant=variant, seed=seed)
     with tempfile.TemporaryDirectory() as folder, quiet_transformers():
-        rate = train(model, training, tokenizer, settings, seed, Path(folder))
-    return rate, held_out_loss(model, held_out, tokenizer)
+        found = train(model, training, tokenizer, settings, seed, Path(folder))
+    return replace(found, loss=held_out_loss(model, held_out, tokenizer))
 
 
 def main() -> None:
@@ -154,14 +178,16 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, nargs="+", default=[16, 128])
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--precision", nargs="+", choices=["float32", "bfloat16"], default=["float32"])
-    arguments = parser.parse_args()
+    arguments = parse(parser)
+    if arguments.quick:
+        arguments.steps = min(arguments.steps, 4 * NOT_COUNTED)
     text, tokenizer = corpus_and_tokenizer(arguments.corpus, arguments.tokenizer)
     sequences = [ids for ids in encode_sentences(tokenizer, text) if len(ids) <= EncoderSize().max_length]
     # In age order, the first sentences would be those to the youngest.
     order = np.random.default_rng(0).permutation(len(sequences))
     sequences = [sequences[i] for i in order]
 
-    def train(kind: str, batch_size: int, precision: str, seed: int) -> tuple[float, float]:
+    def train(kind: str, batch_size: int, precision: str, seed: int) -> Run:
         settings = Optimisation(
             batch_size=batch_size, steps=arguments.steps, log_every=NOT_COUNTED, precision=precision
         )
@@ -174,12 +200,17 @@ def main() -> None:
     rows = []
     for batch_size in arguments.batch_size:
         kinds = [(kind, p) for p in arguments.precision for kind in (BASELINE, *arguments.variants)]
-        found: dict[tuple[str, str], list[tuple[float, float]]] = {kind: [] for kind in kinds}
+        found: dict[tuple[str, str], list[Run]] = {kind: [] for kind in kinds}
         for seed in range(arguments.repetitions):
             for kind, precision in kinds:
-                found[kind, precision].append(train(kind, batch_size, precision, seed))
-        rates = {kind: median(rate for rate, _ in runs) for kind, runs in found.items()}
-        losses = {kind: [loss for _, loss in runs] for kind, runs in found.items()}
+                one = train(kind, batch_size, precision, seed)
+                found[kind, precision].append(one)
+                tell(
+                    f"{seed + 1}/{arguments.repetitions}: batch {batch_size}, {kind}, {precision}: "
+                    f"{one.rate:,.0f} tokens/s, {one.faults:,.0f} page faults a step, loss {one.loss:.4f}"
+                )
+        rates = {kind: median(one.rate for one in runs) for kind, runs in found.items()}
+        losses = {kind: [one.loss for one in runs] for kind, runs in found.items()}
         # Of the baseline in float32, if that is run, also where ours is in bfloat16.
         reference = (BASELINE, arguments.precision[0])
         for kind, precision in kinds:
@@ -192,6 +223,7 @@ def main() -> None:
                     "tokens/s": rates[kind, precision],
                     "/Trainer": rates[kind, precision] / rates[reference],
                     "step, /first variant": rates[arguments.variants[0], precision] / rates[kind, precision],
+                    "faults/step": round(median(one.faults for one in found[kind, precision])),
                     "loss": round(mean(losses[kind, precision]), 4),
                     "- Trainer's": f"{mean(differences):+.4f}",
                     "s.d.": f"{stdev(differences):.4f}" if len(differences) > 1 else "",
