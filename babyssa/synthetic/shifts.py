@@ -280,8 +280,10 @@ def _estimate(task: Task, sample: Sample, values: np.ndarray) -> tuple[list[dict
     by_k = np.mean(by_k, axis=0)
     # A k without one of the classes has no value, and a resample without one does not count at this k.
     known = np.flatnonzero(~np.isnan(by_k[0]))
-    overall = np.nanmean(by_k[:, known[known >= task.first_determined]], axis=1)
-    low, high = np.quantile(overall[1:], [0.025, 0.975])
+    determined = by_k[:, known[known >= task.first_determined]]
+    counts = (~np.isnan(determined)).sum(axis=1)
+    overall = np.divide(np.nansum(determined, axis=1), counts, out=np.full(len(counts), np.nan), where=counts > 0)
+    low, high = np.nanquantile(overall[1:], [0.025, 0.975])
     lows, highs = np.nanquantile(by_k[1:, known], [0.025, 0.975], axis=0)
     at_known = by_k[0, known]
     found = {"measure": task.metric, "value": overall[0], "low": low, "high": high, "last": at_known[-1]}

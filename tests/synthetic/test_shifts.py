@@ -23,6 +23,7 @@ from babyssa.synthetic import (
 )
 from babyssa.synthetic.magnitudes import deviant_weights, weights_of
 from babyssa.synthetic.shift_figures import draw_scales
+from babyssa.synthetic.shifts import _estimate
 from babyssa.synthetic.tasks import CONTROL, UNSHIFTED, WHOLE
 from babyssa.training.config import Optimisation
 
@@ -52,6 +53,15 @@ def test_the_value_is_the_mean_over_k_of_balanced_accuracy(results, runs):
     assert row.value.item() == pytest.approx(np.mean(by_hand)) and row["last"].item() == pytest.approx(by_hand[-1])
     assert (rows.low <= rows.value).all() and (rows.value <= rows.high).all()
     assert rows[rows.measure == WHOLE].value.item() == pytest.approx(right[:, 3:].all(axis=1).mean())
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_resample_without_a_class_has_no_value_and_does_not_count():
+    task = task_named("every")
+    sample = task.sample(np.random.default_rng(1), 3, 6, Shift())
+    (accuracy, whole), by_k = _estimate(task, sample, np.ones(sample.targets.shape))
+    assert accuracy["value"] == accuracy["low"] == accuracy["high"] == whole["low"] == 1
+    assert 0 < len(by_k) < 6, "some k have one class alone"
 
 
 def test_squared_errors_are_in_units_of_the_variance_of_y(results, runs):
