@@ -29,6 +29,7 @@ import numpy as np
 import torch
 from common import corpus_and_tokenizer, interleaved, options, parse, peak_of, print_peak, show
 
+from babyssa.corpus import save_tokenizer
 from babyssa.encoder import EncoderSize, build_encoder
 from babyssa.files import resource_folder
 from babyssa.models import as_loaded, score
@@ -73,7 +74,7 @@ def start_minicons(python: str, loaded: LoadedModel, sentences: list[str]) -> Ca
     """A function that scores `sentences` with minicons in a process of its own, which ends with this one."""
     with tempfile.TemporaryDirectory() as folder:
         loaded.model.save_pretrained(folder)
-        loaded.tokenizer.save_pretrained(folder)
+        save_tokenizer(loaded.tokenizer, folder)
         worker = subprocess.Popen(
             [python, Path(__file__).with_name("minicons_worker.py"), folder, str(torch.get_num_threads())],
             stdin=subprocess.PIPE,
