@@ -52,6 +52,8 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
         --order age
     babyssa train encoder --config small --corpus corpus/ --out runs/n17 \\
         --variant ssa --scoring.n 1.7
+    babyssa train encoder --config small --corpus written/ --out runs/then \\
+        --init runs/softmax
     """
     from babyssa.encoder.training import train_encoder
 

@@ -100,7 +100,10 @@ class EncoderTraining(Recipe):
     out : Path
         The run folder to write.
     tokenizer : Path, optional
-        A tokenizer folder; without one, a tokenizer is trained on the corpus.
+        A tokenizer folder; without one, that of `init`, or a new one that is trained on the corpus.
+    init : Path, optional
+        A run, or a checkpoint of one, whose weights this run starts from, such as one on another corpus; it has
+        the same variant and size.
     vocab_size : int
         Vocabulary of the tokenizer, where one is trained.
     variant : str
@@ -124,6 +127,7 @@ class EncoderTraining(Recipe):
     corpus: Path
     out: Path
     tokenizer: Path | None = None
+    init: Path | None = None
     vocab_size: int = 8192
     variant: str = "softmax"
     scoring: dict[str, Any] = field(default_factory=dict)

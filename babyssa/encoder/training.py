@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from babyssa.corpus import encode_sentences, masked_tokenizer, read_corpus
+from babyssa.corpus import encode_sentences, masked_tokenizer, read_corpus, tokenizer_sha256
 from babyssa.corpus.encoded import Sentences, encode_corpus
 from babyssa.corpus.preparation import corpus_file, held_out_places
 from babyssa.encoder.batches import LengthBatches, MaskedSentences
 from babyssa.encoder.config import EncoderTraining
 from babyssa.encoder.masking import Vocabulary
 from babyssa.encoder.model import build_encoder, masked_lm_loss
-from babyssa.errors import DataError
+from babyssa.errors import ConfigError, DataError
 from babyssa.files import sha256
+from babyssa.models.run_config import read_identity
 from babyssa.probing.learning_curve import suite_accuracy
 from babyssa.processes import joined
 from babyssa.training.batches import word_counter
@@ -32,7 +35,7 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
     text = read_corpus(settings.corpus)
     rows, held_out = split(text, settings.evaluation.held_out)
     tokenizer = masked_tokenizer(
-        run_tokenizer(settings.tokenizer, file, settings.vocab_size, settings.size.max_length)
+        run_tokenizer(settings.tokenizer or settings.init, file, settings.vocab_size, settings.size.max_length)
     )
     vocabulary = Vocabulary.of(tokenizer)
     encoded = encode_corpus(text, tokenizer, file)
@@ -42,6 +45,7 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
     model = build_encoder(
         settings.size, tokenizer, variant=settings.variant, scoring=settings.scoring, seed=settings.seed
     )
+    init = {} if settings.init is None else start_from(settings.init, model, tokenizer)
     lengths = map(len, encode_sentences(tokenizer, held_out))
     held_out = [s for s, n in zip(held_out, lengths, strict=True) if 2 < n <= settings.size.max_length]
     objective = Objective(
@@ -66,11 +70,44 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
         "too_long_sentences": dropped,
         "held_out_sentences": len(held_out),
         "training_tokens": int(sentences.lengths.sum()),
+        **init,
     }
     about = f"{len(sentences):,} sentences ({dropped} longer than {settings.size.max_length} tokens dropped)"
     return run_training(
         "encoder", settings, model, objective, tokenizer=tokenizer, facts=facts, about=about, overwrite=overwrite
     )
+
+
+def start_from(run: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
+    """Give a new encoder the weights of a trained one.
+
+    Returns
+    -------
+    dict
+        What config.yaml says of it: `init`, its identity, and `init_weights_sha256`.
+
+    Raises
+    ------
+    ConfigError
+        If it has another tokenizer, size or scoring.
+    ModelError
+        If it cannot be loaded.
+    """
+    from babyssa.models import load_model, weights_sha256
+
+    loaded = load_model(run, "cpu")
+    if tokenizer_sha256(loaded.tokenizer) != tokenizer_sha256(tokenizer):
+        raise ConfigError(f"init {run} was trained with another tokenizer", remedy="leave out --tokenizer")
+    weights = loaded.model.state_dict()
+    shapes = [{name: value.shape for name, value in state.items()} for state in (weights, model.state_dict())]
+    scorings = [getattr(each.config, "attention_scoring", None) for each in (loaded.model, model)]
+    if shapes[0] != shapes[1] or scorings[0] != scorings[1]:
+        what = "size" if scorings[0] == scorings[1] else "scoring"
+        raise ConfigError(
+            f"init {run} has another {what}", remedy=f"give the variant and size of {run}/config.yaml"
+        )
+    model.load_state_dict(weights)
+    return {"init": read_identity(run), "init_weights_sha256": weights_sha256(model)}
 
 
 def split(corpus: list[str], held_out: int) -> tuple[np.ndarray, list[str]]:

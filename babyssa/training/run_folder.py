@@ -55,6 +55,7 @@ NOT_COMPARED = (
     "corpus",
     "out",
     "tokenizer",
+    "init",
     "vocab_size",
     "optimisation.precision",
     "optimisation.resume_every",

@@ -8,10 +8,12 @@ import pandas as pd
 import pytest
 import torch
 import yaml
+from safetensors.torch import load_file
 
 from babyssa import probe
 from babyssa.encoder import EncoderTraining, train_encoder
 from babyssa.encoder.config import EncoderSize, Evaluation, Masking
+from babyssa.errors import ConfigError
 from babyssa.models.run_config import list_checkpoints, read_identity
 from babyssa.training.batches import show_words, word_counter, words_mark
 from babyssa.training.config import Optimisation
@@ -108,3 +110,29 @@ def test_all_checkpoints_of_a_run_make_a_learning_curve(run, tmp_path, run_babys
     last = table[(table["at"] == max(steps)) & (table.paradigm == "mean over paradigms")]
     assert last.accuracy.item() == pytest.approx(final["accuracy"])
     assert (tmp_path / "curve" / "curves.png").is_file() and "learning curves" in stdout
+
+
+def test_a_run_continues_on_another_corpus_from_the_weights_of_a_checkpoint(run, tmp_path):
+    other = tmp_path / "other.txt"
+    other.write_text("you see the dog .\nhe gave me the red cookie .\n" * 30)
+    init = run.out / "checkpoints" / "step-4"
+    # So small a learning rate leaves the weights nearly as they were.
+    optimisation = Optimisation(batch_size=24, steps=1, learning_rate=1e-9)
+    again = dataclasses.replace(
+        run, corpus=other, tokenizer=None, init=init, out=tmp_path / "then", optimisation=optimisation
+    )
+    train_encoder(again)
+    before, after = (load_file(folder / "model.safetensors") for folder in (init, again.out))
+    assert before.keys() == after.keys()
+    assert all(torch.allclose(before[name], after[name], atol=1e-6) for name in before)
+    facts = yaml.safe_load((again.out / "config.yaml").read_text())["facts"]
+    assert (facts["init"]["run"], facts["init"]["step"]) == ("ssa-7", 4) and facts["init_weights_sha256"]
+    assert read_identity(again.out)["words"] > 0
+
+
+@pytest.mark.parametrize(
+    "changes, what", [({"variant": "ssa-2"}, "scoring"), ({"size": EncoderSize(layers=2)}, "size")]
+)
+def test_a_run_does_not_start_from_another_kind_of_model(run, tmp_path, changes, what):
+    with pytest.raises(ConfigError, match=f"has another {what}; give the variant and size of"):
+        train_encoder(dataclasses.replace(run, init=run.out, tokenizer=None, out=tmp_path / "run", **changes))
