@@ -18,7 +18,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "commands.models": ["evaluate", "generate", "perplexity", "score"],
         "commands.reporting": ["report"],
         "commands.probing": ["attention_maps", "diagnose", "probe", "saturation"],
-        "commands.sharing": ["export"],
+        "commands.sharing": ["export", "push"],
         "commands.training": ["train_decoder", "train_encoder", "train_synthetic"],
         "corpus": ["load_tokenizer"],
         "decoder.config": ["DecoderTraining"],

@@ -56,6 +56,7 @@ VERBS = {
     "report": Verb("reporting", "report", "write a page of results, for any browser"),
     "sweep": Verb("experiments", "sweep", "train and probe variants x seeds, then compare"),
     "export": Verb("sharing", "export", "write a model that loads without babyssa"),
+    "push": Verb("sharing", "push", "send a run to the Hugging Face hub"),
 }
 WITH_JSON = ("score", "perplexity", "attention")
 WIDEST_HELP = 100

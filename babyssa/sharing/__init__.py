@@ -1,1 +1,1 @@
-"""Models for others: checkpoints that load without this package. Read :mod:`babyssa.sharing.export` first."""
+"""Models for others: exports, and the hub. Read :mod:`babyssa.sharing.export` first."""
