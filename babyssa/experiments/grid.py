@@ -49,6 +49,7 @@ from babyssa.synthetic.config import SyntheticTraining
 from babyssa.training.devices import check_devices, precision_of
 from babyssa.training.run_folder import (
     DRAWS,
+    EARLIER,
     LOG,
     NOT_COMPARED,
     WEIGHTS,
@@ -359,7 +360,7 @@ def _find_done(cell: Cell, facts: dict[str, Any]) -> Cell | None:
     if stored is None:
         return None
     remedy = "choose another --results, or remove that folder"
-    found = flat({**stored.values["settings"], "facts": stored.values["facts"]})
+    found = EARLIER | flat({**stored.values["settings"], "facts": stored.values["facts"]})
     compared = {key: value for key, value in flat(wanted).items() if key not in NOT_COMPARED}
     check_same(found, compared, "is of a model with", cell.results, remedy)
     if trained and read_checksums(folder).get(WEIGHTS) != stored.values["weights_sha256"]:

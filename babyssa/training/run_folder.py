@@ -47,7 +47,7 @@ RESUME = "resume"
 DRAWS = 2
 
 # What runs of earlier versions had where their config.yaml does not say it.
-_EARLIER = {"optimisation.schedule": "linear", "optimisation.checkpoint_words": 0}
+EARLIER = {"optimisation.schedule": "linear", "optimisation.checkpoint_words": 0}
 
 # Settings that may differ between two calls of one run: where its files are and how precision was asked for (the
 # facts have hashes, and the precision that was used), how often it saves, and what it reports to.
@@ -108,7 +108,7 @@ def check_same_run(
         Dotted keys that may differ.
     """
     wanted = {key: value for key, value in flat(wanted).items() if key not in set(ignored)}
-    check_same(_EARLIER | flat(read_settings(folder)), wanted, what, folder, remedy)
+    check_same(EARLIER | flat(read_settings(folder)), wanted, what, folder, remedy)
 
 
 def check_same(found: dict[str, Any], wanted: dict[str, Any], what: str, path: Path, remedy: str) -> None:
