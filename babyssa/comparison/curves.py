@@ -140,7 +140,7 @@ def _by_point(results: list[StoredResult], over: Over) -> dict[tuple[str, int | 
     """The results of each run, a variant and a seed, by the point of its training."""
     runs: dict[tuple[str, int | None], dict[int, StoredResult]] = {}
     by_point: dict[int, list[StoredResult]] = {}
-    for result in results:
+    for result in sorted(results, key=lambda result: result.summary.get(_KEYS[over]) or 0):
         at = result.summary.get(_KEYS[over])
         if not isinstance(at, int):
             raise DataError(
@@ -148,8 +148,11 @@ def _by_point(results: list[StoredResult], over: Over) -> dict[tuple[str, int | 
                 path=result.folder,
                 remedy="probe checkpoints of a run with --all-checkpoints",
             )
-        at = _rounded(at) if over == "words" else at
         run = runs.setdefault((result.variant, result.seed), {})
+        if over == "words":
+            mark = run.get(_rounded(at))
+            # A run that ends soon after a mark is a point of its own.
+            at = _rounded(at) if mark is None or mark.model_sha256 == result.model_sha256 else at
         # A checkpoint by steps, one by words and the run itself may be one model.
         if at not in run or run[at].model_sha256 != result.model_sha256:
             by_point.setdefault(at, []).append(result)

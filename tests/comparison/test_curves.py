@@ -90,6 +90,13 @@ def test_words_are_lined_up_by_two_digits(results):
     assert sorted(set(compare([results], over="words").points["at"])) == [1000, 2000, 3000]
 
 
+def test_a_run_that_ends_soon_after_a_mark_is_a_point_of_its_own(results):
+    for variant in RIGHT:
+        for seed in range(3):
+            write(results / f"{variant}-{seed}" / "final", variant, seed, 31, 10, words=3070)
+    assert sorted(set(compare([results], over="words").points["at"])) == [1000, 2000, 3000, 3070]
+
+
 def test_one_seed_has_no_interval_and_no_parting(results):
     found = compare([results / "ssa-0", results / "softmax-0"], over="steps")
     assert found.points.low.isna().all() and found.partings["at"].isna().all()
