@@ -246,7 +246,11 @@ def draw_curves(curves: LearningCurves) -> Figure:
             if not math.isnan(at):
                 axes.axvline(at, color=style["color"], linestyle=":", linewidth=1)
         axes.axhline(50, color="#555555", linestyle=(0, (4, 3)), linewidth=0.8)
-        axes.set_title(literal(paradigm), fontsize=8, fontweight="bold" if paradigm == MEAN else None)
+        axes.set_title(
+            literal(paradigm).replace("-", "-\n", 1), fontsize=7, fontweight="bold" if paradigm == MEAN else None
+        )
+    # An interval of the mean of few seeds may reach beyond what an accuracy can be.
+    axes.set_ylim(-3, 103)
     for axes in list(grid.flat)[len(paradigms) :]:
         axes.set_axis_off()
     figure.supxlabel(f"{curves.over} seen" if curves.over == "words" else curves.over, fontsize=9)
