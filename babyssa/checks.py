@@ -16,7 +16,7 @@ import numbers
 import os
 import reprlib
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, ClassVar, Literal, ParamSpec, TypeVar, get_args, get_origin
@@ -38,6 +38,7 @@ _WORDS = {
     str: "text",
     Path: "a path",
     dict: "a mapping",
+    Mapping: "a mapping",
 }
 
 
@@ -135,7 +136,11 @@ def fits(value: Any, hint: Any) -> bool:
         # What is not at hand yet, as of a generator, is not looked at.
         at_hand = value if parts and isinstance(value, list | tuple) else ()
         is_list = isinstance(value, Iterable) and not isinstance(value, str | bytes | os.PathLike)
+        if kind is tuple and parts[1:] != (...,):
+            return is_list and len(value) == len(parts) and all(map(fits, value, parts))
         return is_list and all(fits(one, parts[0]) for one in at_hand)
+    if kind in (dict, Mapping) and parts:
+        return isinstance(value, Mapping) and all(fits(one, parts[1]) for one in value.values())
     if isinstance(value, bool) and kind in (int, float):
         return False
     return isinstance(value, _ACCEPTED.get(kind, kind))

@@ -321,7 +321,7 @@ def test_every_exported_name_exists():
 
 
 def test_the_choices_of_an_option_are_those_of_its_registry():
-    from babyssa.corpus.preparation import CORPUS_ORDERS, READERS
+    from babyssa.corpus.preparation import READERS, Order
     from babyssa.models.scores import METHODS
     from babyssa.probing.diagnostic import DIAGNOSTIC_TASKS
     from babyssa.probing.suites import PAIR_ORDERS
@@ -333,7 +333,7 @@ def test_the_choices_of_an_option_are_those_of_its_registry():
         return typing.get_args(literal)
 
     assert choices("prepare", "--kind") == ("auto", *READERS)
-    assert choices("prepare", "--order") == CORPUS_ORDERS
+    assert choices("prepare", "--order") == typing.get_args(Order)
     assert choices("score", "--method") == choices("probe", "--method") == tuple(METHODS)
     assert choices("probe", "--order") == PAIR_ORDERS
     assert choices("train synthetic", "--task") == tuple(TASKS)

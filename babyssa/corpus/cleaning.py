@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from babyssa.checks import AboveZero, Positive, Settings
 from babyssa.corpus.utterances import DAYS_PER_UNIT, Utterance
 
 CHILD_ROLES = frozenset({"Target_Child", "Child"})
@@ -51,8 +52,8 @@ REASONS = (CHILD, HEADING, COLLECTION, AGE_UNKNOWN, TOO_OLD, EMPTY, LONG_WORD, I
 
 
 @dataclass(frozen=True)
-class CleaningRules:
-    """What is kept.
+class CleaningRules(Settings):
+    """Which utterances become sentences.
 
     Parameters
     ----------
@@ -69,8 +70,8 @@ class CleaningRules:
         Keep what children say.
     """
 
-    min_words: int = 3
-    max_age: float = 6.0
+    min_words: Positive = 3
+    max_age: AboveZero = 6.0
     keep_unknown_age: bool = False
     collection: str = "Eng-NA"
     keep_child: bool = False

@@ -1,4 +1,4 @@
-"""Running text as documents: what a decoder reads one after the other, and what perplexity is measured on."""
+"""Text as documents: what a decoder is trained on, and what perplexity is measured on."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ def open_documents(
     Parameters
     ----------
     corpus : path-like
-        A text file (.txt, .txt.gz or of any unknown ending), a folder that ``babyssa prepare`` wrote, a
+        A text file (.txt, .txt.gz or any unknown ending), a folder that ``babyssa prepare`` wrote, a
         transcript or childes-db export, whose documents are the sentences that ``babyssa prepare`` keeps, or
         anything that ``datasets`` loads: a .jsonl, .json, .parquet, .csv or .arrow file, a folder, or a hub id
         (``id`` or ``id:config``).
     layout : {"lines", "blocks", "file"}
-        How documents stand in a text file: one on each line; separated by empty lines; or the whole file as it
-        is. Each row of a dataset is a document.
+        How a text file is divided into documents: one per line; separated by empty lines; or not at all. Each row
+        of a dataset is a document.
     text_column
         The column of text in a dataset.
     split, preferred, streaming

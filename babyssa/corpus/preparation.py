@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from babyssa.checks import check
 from babyssa.console import progress, say
 from babyssa.corpus.chat import read_chat
 from babyssa.corpus.childes_db import has_childes_db_columns, read_childes_db
@@ -30,7 +31,7 @@ from babyssa.files import atomic_write, check_overwrite, versions, write_json
 CORPUS_FILE = "corpus.txt"
 STATS_FILE = "stats.json"
 
-CORPUS_ORDERS = ("age", "source")
+Order = Literal["age", "source"]
 
 _LOST_SHOWN = 20
 
@@ -122,10 +123,6 @@ class CorpusStats(Shown):
     order: str
     rules: CleaningRules
 
-    def __post_init__(self):
-        assert self.read == self.kept + sum(self.dropped.values()), "an utterance is neither kept nor counted"
-        assert self.kept == sum(source.kept for source in self.sources), "the sources do not add up"
-
     def tables(self) -> Iterator[Table]:
         ages = ""
         if self.min_age is not None:
@@ -160,15 +157,10 @@ def prepare(
     overwrite: bool = False,
 ) -> CorpusStats:
     """Read, clean, order and write a corpus; :func:`babyssa.prepare` explains the parameters."""
-    if order not in CORPUS_ORDERS:
-        raise ConfigError(f"unknown order '{order}'", remedy=nearest(order, CORPUS_ORDERS))
-    if min_words < 1:
-        raise ConfigError(f"min_words is {min_words}", remedy="it must be at least 1")
-    if not max_age > 0:
-        raise ConfigError(f"max_age is {max_age}", remedy="it must be a positive number of years")
+    check("order", order, Order)
+    rules = CleaningRules(min_words, max_age, keep_unknown_age, collection, keep_child)
     out = Path(out)
     check_overwrite(out, [CORPUS_FILE, STATS_FILE], overwrite)
-    rules = CleaningRules(min_words, max_age, keep_unknown_age, collection, keep_child)
 
     dropped = Counter(dict.fromkeys(REASONS, 0))
     roles = Counter()
@@ -204,10 +196,9 @@ def prepare(
     if labels:
         children = CHILD_ROLES & labels.keys()
         names = _some_of(["CHI" if name in children else name for name, _ in labels.most_common()])
-        left_out = (
-            "; children's lines are left out (--keep-child keeps them)" if children and not keep_child else ""
-        )
-        say(f"speaker labels taken off {labels.total():,} lines of text ({names}){left_out}")
+        say(f"removed the speaker labels of {labels.total():,} lines of text ({names})")
+        if children and not keep_child:
+            say("children's lines are left out; --keep-child keeps them")
 
     ages = [utterance.age for utterance, _ in kept if utterance.age is not None]
     stats = CorpusStats(
@@ -288,7 +279,7 @@ def numbered_sentences(path: Path) -> Iterator[tuple[int, str]]:
     kind = kind_of(path)
     if path.is_file() and kind not in (None, "text"):
         raise DataError(
-            f"is no text with a sentence on each line (its kind is {kind})",
+            f"is not a text with one sentence per line, but of kind {kind}",
             path=path,
             remedy="run 'babyssa prepare' on it first",
         )
@@ -299,7 +290,7 @@ def numbered_sentences(path: Path) -> Iterator[tuple[int, str]]:
 def held_out_places(count: int, held_out: int, what: str = "sentences") -> list[int]:
     """Numbers, from 0, of the `held_out` of `count` sentences or documents that a run keeps out of training.
 
-    They stand at even distances, and are the same for every run on a corpus, whatever its seed.
+    They are evenly spaced, and the same for every run on a corpus, whatever its seed.
 
     Raises
     ------
@@ -333,7 +324,7 @@ def find_sources(sources: Sequence[str | Path] | str | Path, kind: str = "auto")
     """Find the files behind paths, folders, globs and ids; a file named twice is read once.
 
     In a folder, "auto" takes the transcripts if there are any, else the plain texts, so that a licence or a
-    readme beside transcripts is not taken for speech.
+    readme beside transcripts is not read as speech.
 
     Raises
     ------
@@ -372,7 +363,8 @@ def _expand(location: str, kind: str) -> Iterable[Source]:
 
 
 def _in_folder(folder: Path, kind: str) -> Iterable[Source]:
-    if kind == "datasets" or (kind == "auto" and _is_saved_dataset(folder)):
+    saved = (folder / "dataset_dict.json").exists() or (folder / "dataset_info.json").exists()
+    if kind == "datasets" or (kind == "auto" and saved):
         return [Source("datasets", str(folder))]
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     kinds = {path: kind_of(path) for path in paths}
@@ -380,7 +372,7 @@ def _in_folder(folder: Path, kind: str) -> Iterable[Source]:
         wanted = [path for path in paths if kinds[path] not in ("text", "datasets", None)]
         wanted = wanted or [path for path in paths if kinds[path] == "text"]
     else:
-        # Whatever a text is called, it is one; a transcript beside a readme is called as transcripts are.
+        # A text may have any name; transcripts beside a readme have the endings of transcripts.
         wanted = [path for path in paths if kinds[path] == kind]
         if kind == "text" or not wanted:
             wanted = [path for path in paths if kinds[path] in (kind, None)]
@@ -392,7 +384,7 @@ def _in_folder(folder: Path, kind: str) -> Iterable[Source]:
     passed = [path.name for path in paths if path not in set(wanted)]
     if passed:
         files = "files" if len(passed) > 1 else "file"
-        say(f"{folder}: passed over {len(passed)} {files} of other kinds ({_some_of(passed)})")
+        say(f"{folder}: skipped {len(passed)} {files} of other kinds ({_some_of(passed)})")
     return [Source(kinds[path] if kind == "auto" else kind, str(path)) for path in wanted]
 
 
@@ -425,10 +417,6 @@ def _some_of(names: Sequence[str], shown: int = 3) -> str:
 def _main_reason(counts: Counter) -> str:
     """Why most of what a file has was left out; what children say is left out of every file."""
     return next((reason for reason, _ in counts.most_common() if reason != CHILD), CHILD)
-
-
-def _is_saved_dataset(folder: Path) -> bool:
-    return (folder / "dataset_dict.json").exists() or (folder / "dataset_info.json").exists()
 
 
 def _read(source: Source, text_column: str, age_unit: str | None) -> Iterator[Utterance]:

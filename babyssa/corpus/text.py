@@ -1,4 +1,4 @@
-"""Readers of running text: plain text files, and anything that the ``datasets`` library loads."""
+"""Readers of written text: plain text files, and anything that the ``datasets`` library loads."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def open_rows(
     preferred : sequence of str
         Names of splits.
     streaming : bool
-        Fetch rows as they are wanted, never the whole dataset.
+        Fetch rows as they are needed, never the whole dataset.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def read_rows(rows: Any, location: str, text_column: str = "text") -> Iterator[s
             remedy="name the column with --text-column",
         )
     if set(NEEDED_COLUMNS) <= set(known):
-        say(f"{location}: is a childes-db export; --kind childes-db reads it as one, and leaves out the children")
+        say(f"{location}: looks like a childes-db export; --kind childes-db reads it so, without children's lines")
     for number, row in enumerate(_fetched(rows.select_columns([text_column]), location), start=1):
         text = row[text_column]
         if text is not None and not isinstance(text, str):
@@ -159,7 +159,7 @@ def read_rows(rows: Any, location: str, text_column: str = "text") -> Iterator[s
 
 
 def _fetched(rows: Any, location: str) -> Iterator[dict[str, Any]]:
-    """The rows of a dataset; whatever breaks on the way names the dataset."""
+    """The rows of a dataset; any error names the dataset."""
     log = logging.getLogger("datasets")
     remaining, level = iter(rows), log.level
     while True:

@@ -4,16 +4,16 @@ Text is lower-cased, gets a space before its first word, and is split into bytes
 corpus. Ids 0 to 4 are ``<mask> <pad> <unk> <s> </s>``, and a sequence is ``<s> ... </s>``. All 256 bytes are in
 the vocabulary, so no text is unknown.
 
-Three traps are closed here:
+This module avoids three traps:
 
 - Without ``add_prefix_space`` in tokenizer_config.json, transformers 4 resets the byte-level pre-tokenizer, and
   the first word of every sentence silently gets another id.
 - The class name decides what is read: transformers 5 rebuilds a ``RobertaTokenizer`` from its merges and
   silently loses the lower-casing, and writes the name ``TokenizersBackend``, which transformers 4 does not
-  know. ``PreTrainedTokenizerFast`` is known to both and takes tokenizer.json as it is; :func:`load_tokenizer`
+  know. ``PreTrainedTokenizerFast`` is known to both and reads tokenizer.json unchanged; :func:`load_tokenizer`
   uses it wherever the class that a folder names gives other ids.
-- Text that contains ``<mask>`` or ``</s>`` becomes special tokens when a tokenizer is called on it.
-  :func:`encode_sentences` encodes it as the characters that it is, and so does training.
+- A tokenizer turns ``<mask>`` or ``</s>`` in a text into special tokens. :func:`encode_sentences`, and training,
+  encode the characters instead.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ import tempfile
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from babyssa.checks import Domain, Positive, check
 from babyssa.console import quiet_transformers, say
 from babyssa.corpus.cleaning import LONG_WORD, WORD_LIMIT
 from babyssa.corpus.interruptible import interruptible
 from babyssa.corpus.preparation import corpus_file, numbered_sentences
-from babyssa.errors import ConfigError, DataError, ModelError
+from babyssa.errors import DataError, ModelError
 from babyssa.files import atomic_write, check_overwrite, read_json, write_json
 
 if TYPE_CHECKING:
@@ -73,8 +74,15 @@ _TELLING_TEXTS = (
 )
 
 _CLASS_THAT_ALL_VERSIONS_KNOW = "PreTrainedTokenizerFast"
-_SMALLEST_VOCABULARY = len(SPECIAL_TOKENS) + 256
-_LARGEST_VOCABULARY = 1_000_000
+_LEAST = len(SPECIAL_TOKENS) + 256
+
+VocabularySize = Annotated[
+    int,
+    Domain(
+        f"from {_LEAST}, for the special tokens and all bytes, to 1,000,000", lambda n: _LEAST <= n <= 1_000_000
+    ),
+]
+"""How many tokens a tokenizer may have."""
 
 
 def train_tokenizer(
@@ -91,15 +99,8 @@ def train_tokenizer(
     A sentence with a word of more than WORD_LIMIT characters is left out, and named on stderr. Both transformers 4
     and 5 read the folder alike.
     """
-    if vocab_size < _SMALLEST_VOCABULARY:
-        raise ConfigError(
-            f"vocab_size is {vocab_size}",
-            remedy=f"it must be at least {_SMALLEST_VOCABULARY}, for the special tokens and the 256 bytes",
-        )
-    if vocab_size > _LARGEST_VOCABULARY:
-        raise ConfigError(f"vocab_size is {vocab_size}", remedy=f"it is at most {_LARGEST_VOCABULARY}")
-    if min_frequency < 1:
-        raise ConfigError(f"min_frequency is {min_frequency}", remedy="it must be at least 1")
+    check("vocab_size", vocab_size, VocabularySize)
+    check("min_frequency", min_frequency, Positive)
     out = Path(out)
     check_overwrite(out, TOKENIZER_FILES, overwrite)
     sentences = []
@@ -147,8 +148,8 @@ def save_tokenizer(tokenizer: PreTrainedTokenizerFast, folder: str | Path) -> No
 def load_tokenizer(name: str | Path) -> PreTrainedTokenizerFast:
     """Load a tokenizer, for training, scoring and generation alike.
 
-    Where there is a tokenizer.json, the ids of a text are those that it gives. If the class that
-    tokenizer_config.json names would give others, that is said, and the class is not used.
+    Where there is a tokenizer.json, it decides the ids. If the class that tokenizer_config.json names would give
+    others, a message says so, and the class is not used.
 
     Parameters
     ----------
@@ -219,15 +220,15 @@ def load_tokenizer(name: str | Path) -> PreTrainedTokenizerFast:
     if any(_ids(tokenizer, text) != _ids(as_filed, text) for text in _TELLING_TEXTS):
         say(
             f"{name}: the class {type(tokenizer).__name__} would give other ids than {TOKENIZER_FILES[0]}; "
-            "those of the file are used"
+            "using those of the file"
         )
     return as_filed
 
 
 def masked_tokenizer(tokenizer: PreTrainedTokenizerFast) -> PreTrainedTokenizerFast:
-    """Give a tokenizer what masked training needs and it lacks; changes and returns it, and says what was added.
+    """Add what masked training needs and a tokenizer lacks; changes and returns it, and says what was added.
 
-    These are a mask and a padding token, and a special token before and after each sentence.
+    It needs a mask and a padding token, and a special token before and after each sentence.
 
     Raises
     ------
@@ -261,7 +262,7 @@ def masked_tokenizer(tokenizer: PreTrainedTokenizerFast) -> PreTrainedTokenizerF
         tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
             single=f"{first} $A {last}", pair=f"{first} $A {last} $B {last}", special_tokens=known
         )
-        say(f"the tokenizer frames no sentence: each begins with {first} and ends with {last}")
+        say(f"the tokenizer marks no sentence boundaries: added {first} before and {last} after each")
     return tokenizer
 
 
@@ -272,10 +273,10 @@ def may_be_hub_id(name: str) -> bool:
 
 
 def _from_file(file: Path, by_class: Any) -> PreTrainedTokenizerFast:
-    """A tokenizer with the rules of a tokenizer.json, and what a class made beside them, if one did.
+    """A tokenizer with the rules of a tokenizer.json, and the settings of the class that read its folder, if any.
 
-    A special token that the class has by default and the file has not is none; what is missing then has a name
-    that tells what it is.
+    A special token that the class has by default but the file lacks is dropped; special tokens that are missing
+    then are found by their usual names.
     """
     _check_json(file)
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stderr
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 DEFAULT_TASKS = ("arc_challenge", "arc_easy", "boolq", "cb", "copa", "hellaswag", "record", "winogrande")
 RESULT = "harness.json"
 
+_HOW_TO_LIST = "'lm-eval ls tasks' lists them, and --include-path adds your own"
 _LOGGERS = ("lm_eval", "huggingface_hub", "datasets", "httpx")
 
 
@@ -174,6 +176,7 @@ def evaluate_models(
     _check_installed()
     if include_path is not None and not Path(include_path).is_dir():
         raise DataError("no such folder of tasks", path=include_path)
+    _check_named(tasks, include_path)
     known = {**versions(), "lm_eval": _check_installed()}
     identities = _check_models(models, device)
     names = ["-".join(map(str, filter(lambda part: part is not None, own))) for own in identities]
@@ -255,6 +258,21 @@ def _check_installed() -> str:
         ) from None
 
 
+def _check_named(tasks: Sequence[str], include_path: str | Path | None) -> None:
+    """Raise ConfigError for a task that no YAML file names, without the harness's list, which takes long."""
+    folders = [*find_spec("lm_eval").submodule_search_locations, *([] if include_path is None else [include_path])]
+    files = [file for folder in folders for file in Path(folder).rglob("*.yaml")]
+    missing = [task.encode() for task in tasks]
+    for file in files:
+        text = file.read_bytes()
+        missing = [task for task in missing if task not in text]
+        if not missing:
+            return
+    task = missing[0].decode()
+    close = nearest(task, {*DEFAULT_TASKS, *(file.stem for file in files)})
+    raise ConfigError(f"unknown task '{task}'", remedy=close if close.startswith("did") else _HOW_TO_LIST)
+
+
 def _manager_with(tasks: Sequence[str], include_path: str | Path | None):
     """A task manager that knows all of `tasks`: the user's alone if it does, since the harness's loads slowly."""
     from lm_eval.tasks import TaskManager
@@ -273,8 +291,7 @@ def _manager_with(tasks: Sequence[str], include_path: str | Path | None):
     for task in tasks:
         if task not in known:
             close = nearest(task, known)
-            remedy = "'lm-eval ls tasks' lists them, and --include-path adds your own"
-            raise ConfigError(f"unknown task '{task}'", remedy=close if close.startswith("did") else remedy)
+            raise ConfigError(f"unknown task '{task}'", remedy=close if close.startswith("did") else _HOW_TO_LIST)
     if own is None or not set(tasks) & set(own.all_tasks):
         return manager
     return TaskManager(include_path=str(include_path))

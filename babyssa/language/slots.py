@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from babyssa.errors import nearest
 from babyssa.language.lexicon import (
@@ -109,7 +109,7 @@ class SlotDefinition:
     """
 
     noun: tuple[str, ...] = ()
-    name: str | None = None
+    name: Literal["male", "female", "any"] | None = None
     pronoun: Weights = ()
     verb: tuple[str, ...] = ()
     preposition: tuple[str, ...] = ()
@@ -143,8 +143,6 @@ class SlotDefinition:
         if len(found) != 1:
             given = " and ".join(found) or "none"
             raise ValueError(f"a slot needs exactly one of {', '.join(sorts)}, not {given}")
-        if self.name not in (None, "male", "female", "any"):
-            raise ValueError(f"a name slot is male, female or any, not '{self.name}'")
 
     @property
     def sort(self) -> str:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
+from babyssa.checks import at_least, fits, hints_of, mismatch
 from babyssa.errors import DataError, nearest
 from babyssa.files import read_yaml
 
 Kind = TypeVar("Kind")
 
 # Words that are equally likely, or words with weights; a weight may be two, at the youngest and at the oldest age.
-Weights = tuple[str, ...] | Mapping[str, float | list[float]]
+Weight = Annotated[float, at_least(0)]
+Weights = tuple[str, ...] | Mapping[str, Weight | tuple[Weight, Weight]]
 
 
 class Source:
@@ -52,8 +54,7 @@ class Source:
 
     def number(self, *place: str | int) -> float:
         value = self.get(*place)
-        if type(value) not in (int, float) or not value >= 0:
-            raise self.error(f"field '{place[-1]}' is {value!r}, not a number", *place)
+        self._check_value(value, Weight, *place)
         return value
 
     def items(self, *place: str | int) -> range:
@@ -64,44 +65,35 @@ class Source:
         return range(len(value))
 
     def build(self, kind: type[Kind], raw: Any, *place: str | int) -> Kind:
-        """A dataclass from a mapping, each field checked by its annotation (a string, as it is not evaluated)."""
+        """A dataclass from a mapping, each value checked by its field's annotation; a list becomes a tuple."""
         if not isinstance(raw, dict):
             raise self.error(f"'{raw}' is not a mapping of fields", *place)
-        fields = {field.name: field for field in dataclasses.fields(kind)}
+        hints, values = hints_of(kind), {}
         for key in raw:
-            if key not in fields:
-                raise self.error(f"unknown field '{key}'", *place, key, remedy=nearest(str(key), fields))
-        values = {}
-        for name, field in fields.items():
-            if raw.get(name) is not None:
-                values[name] = self._value(raw[name], field.type, *place, name)
+            self.check_name("field", key, hints, *place, key)
+        for field in dataclasses.fields(kind):
+            value, where = raw.get(field.name), (*place, field.name)
+            if value is not None:
+                self._check_value(value, hints[field.name], *where)
+                values[field.name] = tuple(value) if isinstance(value, list) else value
             elif field.default is dataclasses.MISSING:
-                raise self.error(f"field '{name}' is missing", *place)
+                raise self.error(f"field '{field.name}' is missing", *place)
         try:
             return kind(**values)
         except ValueError as error:
             raise self.error(str(error), *place) from None
 
-    def _value(self, value: Any, annotation: str, *place: str | int) -> Any:
-        name = place[-1]
-        if annotation == "Weights" and isinstance(value, dict):
-            for weight in value.values():
-                ages = weight if isinstance(weight, list) and len(weight) == 2 else [weight]
-                if not all(type(age) in (int, float) and age >= 0 for age in ages):
-                    what = f"weight {weight!r} in '{name}' is not a number"
-                    raise self.error(what, *place, remedy="or write two, [young, old]")
-            return value
-        if annotation == "Weights" or annotation.startswith("tuple"):
-            if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
-                raise self.error(f"field '{name}' is not a list of words", *place)
-            return tuple(value)
-        expected = {"bool": bool, "int": int}.get(annotation.partition(" ")[0], str)
-        if type(value) is not expected:
-            hint = 'put it in quotes ("no", "on" and "yes" are truth values in YAML)' if expected is str else None
-            raise self.error(f"field '{name}' is {value!r}, not a {expected.__name__}", *place, remedy=hint)
-        if expected is str and (not value or value != " ".join(value.split())):
-            raise self.error(f"field '{name}' is empty or has stray white space", *place)
-        return value
+    def _check_value(self, value: Any, hint: Any, *place: str | int) -> None:
+        remedy = None
+        if isinstance(value, bool):
+            remedy = 'put it in quotes ("no", "on" and "yes" are truth values in YAML)'
+        elif isinstance(value, dict):
+            remedy = "a weight is a number, or two, [young, old]"
+        if not fits(value, hint):
+            error = mismatch(f"field '{place[-1]}'", value, hint)
+            raise self.error(error.what, *place, remedy=remedy or error.remedy)
+        if value == [] or (isinstance(value, str) and (not value or value != " ".join(value.split()))):
+            raise self.error(f"field '{place[-1]}' is empty or has stray white space", *place)
 
     def check_name(self, what: str, name: str, known: Iterable[str], *place: str | int) -> None:
         """Raise DataError with the nearest known name if `name` is not among the known ones."""

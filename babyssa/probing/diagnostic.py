@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from babyssa.checks import Seed, check
 from babyssa.console import progress
 from babyssa.display import Column, Shown, Table, percent
 from babyssa.errors import ConfigError, ModelError, nearest
@@ -175,10 +176,10 @@ def check_diagnosis(task: str, folds: int, seed: int) -> None:
     """Raise ConfigError if the task is unknown or a number is out of its domain."""
     if task not in DIAGNOSTIC_TASKS:
         raise ConfigError(f"unknown task '{task}'", remedy=nearest(task, DIAGNOSTIC_TASKS))
-    if folds < 2:
-        raise ConfigError(f"folds must be at least 2, not {folds}")
-    if seed < 0:
-        raise ConfigError(f"seed must not be negative, but is {seed}")
+    check("seed", seed, Seed)
+    nouns = len({e.item for e in DIAGNOSTIC_TASKS[task](load_lexicon(), 1, np.random.default_rng(seed))})
+    if not 2 <= folds <= nouns // 2:
+        raise ConfigError(f"folds is {folds}", remedy=f"it is from 2 to {nouns // 2}, half of the nouns")
 
 
 def diagnose(model: Any, *, task: str = "subject-number", folds: int = 5, seed: int = 0) -> DiagnosticResult:

@@ -117,7 +117,7 @@ def test_a_readme_beside_transcripts_is_not_speech(corpus, capsys):
     (corpus / "LICENSE.txt").write_text("all rights reserved .\n", encoding="utf-8")
     (corpus / ".hidden.csv").write_text("junk", encoding="utf-8")
     assert len(list(read_utterances(corpus))) == 10
-    assert capsys.readouterr().err == f"{corpus}: passed over 1 file of other kinds (LICENSE.txt)\n"
+    assert capsys.readouterr().err == f"{corpus}: skipped 1 file of other kinds (LICENSE.txt)\n"
     assert len(list(read_utterances(corpus, kind="text"))) == 1
     (corpus / "0metadata.cdc").write_text("cite me", encoding="utf-8")
     assert len(list(read_utterances(corpus, kind="chat"))) == 2
@@ -161,7 +161,7 @@ def test_headings_labels_and_child_lines_of_texts_go_and_are_counted(babylm, tmp
     }
     assert stats.roles == {"MOT": 1, "A": 1, "B": 1}
     assert (
-        "speaker labels taken off 4 lines of text (CHI, MOT, A, ...); children's lines are left out"
+        "removed the speaker labels of 4 lines of text (CHI, MOT, A, ...)\nchildren's lines are left out"
         in capsys.readouterr().err
     )
     prepare(babylm, tmp_path / "out", kind="text", keep_child=True, overwrite=True)
@@ -211,7 +211,7 @@ def test_text_with_carriage_returns_alone_has_lines(tmp_path):
 @pytest.mark.parametrize("name", ["a.csv", "a.cha", "a.jsonl", "a.zip"])
 def test_what_is_no_text_is_not_read_as_one(tmp_path, name):
     (tmp_path / name).write_text("one two three\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"is no text with a sentence on each line.*babyssa prepare"):
+    with pytest.raises(DataError, match=r"is not a text with one sentence per line.*babyssa prepare"):
         read_corpus(tmp_path / name)
 
 
@@ -262,8 +262,8 @@ def test_an_empty_corpus_is_an_error_with_the_reasons(tmp_path):
     [
         ({"kind": "chatt"}, "did you mean 'chat'"),
         ({"order": "aged"}, "did you mean 'age'"),
-        ({"min_words": 0}, "min_words"),
-        ({"max_age": 0.0}, "max_age"),
+        ({"min_words": 0}, "min-words"),
+        ({"max_age": 0.0}, "max-age"),
     ],
 )
 def test_an_unknown_setting_is_an_error(corpus, tmp_path, setting, what):

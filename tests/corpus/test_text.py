@@ -79,4 +79,4 @@ def test_an_export_read_as_a_dataset_is_said_to_be_one(tmp_path, capsys):
     header = "gloss,type,speaker_role,transcript_id,utterance_order,target_child_age"
     (tmp_path / "a.csv").write_text(f"{header}\nmore juice,declarative,Target_Child,1,1,400\n")
     assert len(list(read_utterances(tmp_path / "a.csv", kind="datasets", text_column="gloss"))) == 1
-    assert "is a childes-db export; --kind childes-db" in capsys.readouterr().err
+    assert "looks like a childes-db export; --kind childes-db" in capsys.readouterr().err

@@ -122,17 +122,17 @@ def edited(tmp_path, edit):
     ("edit", "said"),
     [
         (lambda raw: raw["nouns"][2].pop("kind"), "nouns[3] (man): field 'kind' is missing"),
-        (lambda raw: raw["nouns"][0].update(colour="red"), "nouns[1] (boy): unknown field 'colour'"),
+        (lambda raw: raw["nouns"][0].update(colour="red"), "nouns[1] (boy): no field 'colour'"),
         (lambda raw: raw["nouns"].append(raw["nouns"][0]), "(boy): is listed twice"),
         (lambda raw: raw["names"][0].update(gender="man"), "names[1] (Adam): field 'gender' is 'man'"),
         (lambda raw: raw["prepositions"][0].update(word=True), "put it in quotes"),
-        (lambda raw: raw["nouns"][0].update(relational="yes"), "'relational' is 'yes', not a bool"),
+        (lambda raw: raw["nouns"][0].update(relational="yes"), "'relational' is 'yes', expected true or false"),
         (lambda raw: raw["nouns"][0].update(plural=" boys"), "stray white space"),
         (
             lambda raw: raw["verbs"][0].update(subjects=["persn"]),
             "no kind or noun 'persn'; did you mean 'person'?",
         ),
-        (lambda raw: raw["verbs"][0].update(subjects="person"), "is not a list of words"),
+        (lambda raw: raw["verbs"][0].update(subjects="person"), "'subjects' is 'person', expected a list of text"),
         (lambda raw: raw["verbs"][0].update(objects=["food"]), "frame 'intransitive' cannot have objects"),
         (lambda raw: raw["verbs"][0].update(frame="transitive"), "frame 'transitive' needs objects"),
         (lambda raw: raw["adjectives"].append("red"), "'red' is not a mapping"),
@@ -154,7 +154,7 @@ def test_an_error_names_the_line_and_the_nearest_name(tmp_path):
     line = path.read_text(encoding="utf-8").split("sujects")[0].count("\n") + 1
     with pytest.raises(DataError) as caught:
         load_lexicon(path)
-    where, said = f"{path}:{line}: verbs[", " (sing): unknown field 'sujects'; did you mean 'subjects'?"
+    where, said = f"{path}:{line}: verbs[", " (sing): no field 'sujects'; did you mean 'subjects'?"
     assert str(caught.value).startswith(where) and said in str(caught.value)
 
 

@@ -50,13 +50,17 @@ REGISTER_ERRORS = [
     ("- 2 <honey> !", "- <honey> !", "'<honey> !' is not a weight and a template"),
     ("- 2 <honey> !", "- 2 {animl} !", "no slot 'animl'; did you mean 'animal'?"),
     ("{phrase: body}", "{phrase: boddy}", "no noun or 'any' 'boddy'; did you mean 'body'?"),
-    ("{phrase: body}", "{phras: body}", "unknown field 'phras'; did you mean 'phrase'?"),
-    ("name: any, subject: true", "name: any, subject: maybe", "field 'subject' is 'maybe', not a bool"),
+    ("{phrase: body}", "{phras: body}", "no field 'phras'; did you mean 'phrase'?"),
+    (
+        "name: any, subject: true",
+        "name: any, subject: maybe",
+        "field 'subject' is 'maybe', expected true or false",
+    ),
     ("not_asked: [lose,", "not_asked: [loose,", "no verb 'loose'; did you mean 'lose'?"),
     ("third: 34,", "thrid: 34,", "no slot 'thrid'; did you mean 'third'?"),
-    ("third: 34,", "third: often,", "weight 'often' in 'either' is not a number"),
+    ("third: 34,", "third: often,", "a weight is a number, or two, [young, old]"),
     ("determiner: quantified}", "determiner: quantfied}", "no determiner 'quantfied'"),
-    ("    young: 62", "    young: many", "field 'young' is 'many', not a number"),
+    ("    young: 62", "    young: many", "field 'young' is 'many', expected a number"),
     ("  is: [is, are, am]", "  is: [is]", "'is' needs two or three forms"),
     ("  some: [a, some, some]", "  some: [a, some]", "'some' needs one determiner or three"),
 ]
@@ -70,7 +74,7 @@ USAGE_ERRORS = [
         "  - ['\\bwill not\\b', 'won''t']",
         "is not [pattern, short form, share]",
     ),
-    ("openings: {oh: 9,", "openings: {oh: nine,", "weight 'nine' in 'openings' is not a number"),
+    ("openings: {oh: 9,", "openings: {oh: nine,", "a weight is a number, or two, [young, old]"),
 ]
 
 

@@ -415,14 +415,14 @@ def test_a_template_that_is_not_counterbalanced_is_refused(tmp_path):
 
 
 SLOT_FAULTS = {
-    "unknown field 'nouns'; did you mean 'noun'": {"nouns": ["toy"]},
+    "no field 'nouns'; did you mean 'noun'": {"nouns": ["toy"]},
     "no noun 'toi'; did you mean 'toy'": {"noun": ["toi"]},
     "no verb 'runn'; did you mean 'run'": {"verb": ["runn"]},
     "no slot 'v'": {"noun": ["toy"], "object_of": "v"},
     "exactly one": {"noun": ["toy"], "word": ["a"]},
     "male, female or any": {"name": "neither"},
     "slots of a suite are words": {"phrase": ["toy"]},
-    "field 'mass' is 'yes', not a bool": {"noun": ["toy"], "mass": "yes"},
+    "field 'mass' is 'yes', expected true or false": {"noun": ["toy"], "mass": "yes"},
 }
 TEMPLATE_FAULTS = {
     "no slot 'm'; known: n": ["the {m} [is here|here is] ."],
