@@ -259,8 +259,8 @@ def sweep(
     babyssa sweep --config small --corpus corpus/ --out runs --jobs 2 \\
         --variants softmax ssa-1.5 --seeds 0 1 2
     babyssa sweep encoder-grammar --corpus corpus/ --data.zorro zorro/ --out runs
-    babyssa sweep encoder-grammar --corpus corpus/ --data.zorro zorro/ --out runs \\
-        --dry-run
+    babyssa sweep encoder-grammar --corpus corpus/ --data.zorro zorro/ \\
+        --out runs --dry-run
     babyssa sweep mine.yaml --out runs --seeds 0 --optimisation.steps 100
     babyssa sweep mine.yaml --out runs --executor slurm --slurm.partition short
     """
