@@ -136,6 +136,7 @@ def fits(value: Any, hint: Any) -> bool:
         # What is not at hand yet, as of a generator, is not looked at.
         at_hand = value if parts and isinstance(value, list | tuple) else ()
         is_list = isinstance(value, Iterable) and not isinstance(value, str | bytes | os.PathLike)
+        is_list = is_list and (kind is Iterable or not isinstance(value, Mapping))
         if kind is tuple and parts[1:] != (...,):
             return is_list and len(value) == len(parts) and all(map(fits, value, parts))
         return is_list and all(fits(one, parts[0]) for one in at_hand)
