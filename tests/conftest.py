@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -14,6 +15,8 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ["COLUMNS"] = "300"
 # Tests run beside each other (pytest -n); threads of one would wait for those of another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Bytes of runs are compared, also between different numbers of threads: one library multiplies in all of them.
+os.environ.setdefault("BABYSSA_CPU_PRODUCTS", "mkl" if torch.backends.mkl.is_available() else "blas")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

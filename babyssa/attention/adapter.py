@@ -11,6 +11,7 @@ cannot read one of its labels. The last holds even if a class and an implementat
 from __future__ import annotations
 
 import inspect
+import logging
 import os
 from contextvars import ContextVar
 from functools import cache
@@ -35,6 +36,8 @@ from babyssa.attention.registry import (
 )
 from babyssa.attention.scoring import Scoring, Softmax
 from babyssa.errors import ConfigError, ModelError
+
+_logger = logging.getLogger(__name__)
 
 IMPLEMENTATION = "babyssa"
 _PREFIX = "babyssa-"
@@ -249,10 +252,17 @@ class ScoredModelMixin:
         _check_attention(self, attn_implementation)
 
     def save_pretrained(self, save_directory: str | os.PathLike, *args, **kwargs) -> None:
-        """As transformers does, with code that loads the model where this package is not installed."""
+        """As transformers does, with code that loads the model where this package is not installed.
+
+        Where that code cannot be written, a warning says why: weights are never lost for it.
+        """
         stock = next(kind for kind in type(self.config).__mro__ if not issubclass(kind, ScoredConfigMixin))
-        if stock.__module__.startswith("transformers."):
+        try:
             code = modelling_code(stock, self.config.attention_scoring)
+        except ModelError as error:
+            if stock.__module__.startswith("transformers."):
+                _logger.warning("%s will need babyssa to be loaded: %s", save_directory, error)
+        else:
             self.config.auto_map = auto_map(stock)
             if kwargs.get("is_main_process", True):
                 Path(save_directory).mkdir(parents=True, exist_ok=True)

@@ -154,7 +154,7 @@ class _Module:
         self.name = name
         try:
             source = inspect.getsource(importlib.import_module(name))
-        except OSError as error:
+        except (ImportError, OSError, TypeError) as error:
             raise ModelError(f"the source of {name} cannot be read: {error}") from None
         self.lines = source.splitlines()
         tree = ast.parse(source)
@@ -234,11 +234,20 @@ class _Cut:
             self.modules[name] = _Module(name)
         return self.modules[name]
 
+    def defined(self, source: _Import) -> _Import:
+        """Where a name is defined that another module may only pass on, as babyssa.attention does."""
+        if source.name in self.module(source.module).definitions:
+            return source
+        found = getattr(importlib.import_module(source.module), source.name, None)
+        return _Import(getattr(found, "__module__", source.module), source.name)
+
     def take(self, module: _Module, name: str) -> None:
         """Take a definition of `module`, unless it is taken already."""
         if (name in self.own and module.name != _PORTABLE) or (module.name, name) in self.taken:
             return
-        node = module.definitions[name]
+        node = module.definitions.get(name)
+        if node is None:
+            raise ModelError(f"{module.name} does not define {name} at its top level", remedy="define it there")
         self.taken[module.name, name] = node
         for used, runs in dict.fromkeys(_used(node, tuple(_left_out(node)))):
             source = module.imported.get(used)
@@ -249,6 +258,8 @@ class _Cut:
             elif source.module.split(".")[0] != "babyssa":
                 self.foreign[used] = source, runs or self.foreign.get(used, (source, False))[1]
             elif runs:
+                source = self.defined(source)
+                module.imported[used] = source
                 self.take(self.module(source.module), source.name)
                 if used != source.name:
                     self.aliases[source.module, source.name] = used

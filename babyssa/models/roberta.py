@@ -87,7 +87,8 @@ def logits_at(
         mask, tokens = real[:, None, None, :], _Grid(batch, length, real.flatten().nonzero().squeeze(1))
         asked = real.flatten().cumsum(0).index_select(0, positions) - 1
     words, head = model.roberta.embeddings.word_embeddings, model.lm_head
-    tied = Tied(words) if head.decoder.weight is words.weight and input_ids.device.type == "cpu" else None
+    one_gradient = torch.is_grad_enabled() and input_ids.device.type == "cpu"
+    tied = Tied(words) if one_gradient and head.decoder.weight is words.weight else None
     hidden = _embed(model.roberta.embeddings, input_ids, tokens, tied)
     *layers, last = model.roberta.encoder.layer
     for layer in layers:
@@ -117,7 +118,7 @@ def _embed(embeddings: nn.Module, input_ids: Tensor, tokens: _Grid, tied: Tied |
     """The embedding layer, (tokens, hidden)."""
     positions = embeddings.create_position_ids_from_input_ids(input_ids, embeddings.padding_idx)
     ids, positions = (tokens.collect(places[..., None]).squeeze(1) for places in (input_ids, positions))
-    hidden = embeddings.word_embeddings(ids) if tied is None else tied.look_up(ids)
+    hidden = tokens.collect(embeddings.word_embeddings(input_ids)) if tied is None else tied.look_up(ids)
     # Every token has type 0.
     hidden = hidden + embeddings.token_type_embeddings.weight[0] + embeddings.position_embeddings(positions)
     return dropout(embeddings.LayerNorm(hidden), embeddings.dropout.p, embeddings.training)

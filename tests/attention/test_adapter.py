@@ -41,6 +41,7 @@ from babyssa.attention import (
     set_scoring,
     variants,
 )
+from babyssa.attention import adapter as adapter_module
 from babyssa.attention.adapter import scored_attention_forward
 from babyssa.errors import ConfigError, ModelError
 
@@ -486,3 +487,16 @@ def test_every_scoring_exports(kind, config):
     for padded in (3, 5):
         found, expected = (m(**inputs(padded=padded)).logits for m in (exported, model))
         assert torch.allclose(found, expected, atol=1e-6)
+
+
+def test_weights_are_saved_where_the_code_to_load_them_elsewhere_cannot_be(tmp_path, monkeypatch, caplog):
+    def refuse(*_):
+        raise ModelError("the source of toy cannot be read")
+
+    model = new_model(*STOCK["roberta"], "ssa")
+    monkeypatch.setattr(adapter_module, "modelling_code", refuse)
+    model.save_pretrained(tmp_path)
+    assert "will need babyssa to be loaded: the source of toy cannot be read" in caplog.text
+    again = AutoModelForMaskedLM.from_pretrained(tmp_path)
+    assert again.state_dict().keys() == model.state_dict().keys()
+    assert all(torch.equal(again.state_dict()[name], value) for name, value in model.state_dict().items())

@@ -51,7 +51,8 @@ class Toy(Learnable, LogitScoring):
         kept = torch.sigmoid(setting.logits(torch.ones(1)) + self.config.bias)
         if setting.condition == "magnification":
             kept = torch.arange(setting.keys)[None] * 2 >= setting.keys
-        return Law("limit", float(kept[0, :-1].sum()) / math.log(self.config.max_length))
+        others = float(kept[0, :-1].sum())
+        return Law("limit", others / (others + 1))
 
 
 class CausalToy(Toy):

@@ -26,6 +26,7 @@ from babyssa.encoder import EncoderTraining, train_encoder
 from babyssa.encoder.config import EncoderSize, Masking
 from babyssa.errors import ConfigError
 from babyssa.experiments.demo import run_demo
+from babyssa.experiments.experiment import Experiment
 from babyssa.experiments.grid import sweep
 from babyssa.models.run_config import read_settings
 from babyssa.synthetic import InContextSize, SyntheticTraining, train_synthetic
@@ -179,7 +180,9 @@ def test_two_processes_train_what_one_does(name, train, settings, together, tmp_
 
 def test_only_one_process_speaks(together):
     *_, said = together
-    assert len(re.findall(r"^ssa, seed 0: .*2 processes, float32$", said, re.MULTILINE)) == 8, said
+    assert len(re.findall(r"^ssa, seed 0: .*2 processes, products by \w+, float32$", said, re.MULTILINE)) == 8, (
+        said
+    )
     assert "warning" not in said.lower(), said
 
 
@@ -233,7 +236,7 @@ def test_what_trains_many_models_runs_in_one_process(settings, tmp_path, monkeyp
         monkeypatch.setenv(name, value)
     run = settings(tmp_path)["odd batches"]
     with pytest.raises(ConfigError, match="a sweep runs in one process, not 2"):
-        sweep(run, ["softmax"], [0])
+        sweep(Experiment("many", run, {"softmax": {}}, (0,), {}))
     with pytest.raises(ConfigError, match="the demo runs in one process, not 2"):
         run_demo(tmp_path / "demo", run)
     assert not list(tmp_path.iterdir())

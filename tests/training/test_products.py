@@ -22,6 +22,7 @@ def used(monkeypatch):
         found.append(ONEDNN)
         return original()
 
+    monkeypatch.delenv(PRODUCTS)
     monkeypatch.setattr(products, "_onednn", onednn)
     monkeypatch.setattr(products, "_remembered", lambda threads: ONEDNN)
     monkeypatch.setattr(products, "_computes_in_float32", lambda: True)
