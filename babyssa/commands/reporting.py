@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
@@ -87,9 +88,10 @@ def report(
     texts = None if suite is None else load_suite(suite, suite_order)
     options = {"baseline": baseline, "level": level, "resamples": resamples, "seed": seed}
     found = compare(folders, allow_mixed=allow_mixed, **options)
-    options |= {"suite": suite, "suite-order": suite_order}
-    defaults = {"level": 0.95, "resamples": 10_000, "seed": 0}
-    words = [f"--{key}={value}" for key, value in options.items() if value not in (None, defaults.get(key))]
+    options |= {"suite": suite, "suite_order": suite_order}
+    known = inspect.signature(report).parameters
+    given = {key: value for key, value in options.items() if value != known[key].default}
+    words = [f"--{key.replace('_', '-')}={value}" for key, value in given.items()]
     words += ["--allow-mixed"] * allow_mixed
     command = shlex.join(["babyssa", "report", *folders, "--out", str(out), *words])
     return write_report(found, out, title or "Comparison of variants", command, texts)

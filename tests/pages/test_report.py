@@ -145,6 +145,13 @@ def test_the_same_results_give_the_same_page(results, path, tmp_path):
     assert again == path.read_text(encoding="utf-8")
 
 
+def test_the_page_says_how_to_make_it_again(results, tmp_path):
+    out = tmp_path / "page.html"
+    report([results], out=out, level=0.9, baseline="ssa")
+    command = f"babyssa report {results} --out {out} --baseline=ssa --level=0.9"
+    assert f"<code>{command}</code>" in out.read_text(encoding="utf-8")
+
+
 def test_one_model_alone_has_no_differences(results, tmp_path):
     report([results / "ssa-0"], out=tmp_path / "one.html")
     page = Page(tmp_path / "one.html")
