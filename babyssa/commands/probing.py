@@ -55,7 +55,7 @@ def probe(
         packaged, a file (.txt, .jsonl, .csv, .tsv), a folder of them, or a folder with manifest.yaml; items of
         more options or with contexts are read too (EWoK, COMPS, entity tracking, wug words)
     out : path-like, optional
-        folder to write summary.json and pairs.csv into
+        folder to write summary.json, pairs.csv and the scores of tokens (tokens.npz) into
     order : str, optional
         which line of a pair comes first in .txt files, where no manifest says so
     method : str, optional

@@ -6,7 +6,7 @@ import csv
 import hashlib
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +38,10 @@ from babyssa.models.scores import (
     token_scores,
 )
 from babyssa.probing.suites import Paradigm, Suite
+from babyssa.probing.tokens import TOKENS, TokenScores, write_tokens
 
 SUMMARY, PAIRS = "summary.json", "pairs.csv"
+_JOIN = " | "
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ class ProbeResult(Shown):
     ``training_precision`` that of the training, None where the model folder does not say. ``scores`` holds an
     array ``(pairs, 2)`` for each paradigm: the scores of the good and of the bad member, or of the right and of
     the best wrong option, in nats. ``rivals`` has the place of that wrong option among all, and ``unknown``
-    says of each pair whether it has unknown tokens.
+    says of each pair whether it has unknown tokens. ``token_scores`` has the tokens of both sentences of
+    every pair; None if the tokenizer does not say which characters a token stands for.
     """
 
     model: str
@@ -94,10 +97,12 @@ class ProbeResult(Shown):
     scores: dict[str, np.ndarray] = field(repr=False, compare=False)
     rivals: dict[str, np.ndarray] = field(repr=False, compare=False)
     unknown: dict[str, np.ndarray] = field(repr=False, compare=False)
+    token_scores: TokenScores | None = field(repr=False, compare=False)
 
     def summary(self) -> dict[str, Any]:
         """The content of summary.json: all but what is said of single pairs."""
-        return {key: value for key, value in asdict(self).items() if key not in ("scores", "rivals", "unknown")}
+        hidden = ("scores", "rivals", "unknown", "token_scores")
+        return {key: value for key, value in asdict(self).items() if key not in hidden}
 
     def tables(self) -> Iterator[Table]:
         # A phenomenon that every name begins with says nothing new.
@@ -139,7 +144,7 @@ def probe(
     method, reduction = choose_method(loaded, method, reduction)
     variant, seed = identity(loaded, variant, seed)
     recorded = read_identity(Path(loaded.name))
-    found = _score_pairs(loaded, suite, method, reduction, batch_size, precision)
+    *found, tokens = _score_pairs(loaded, suite, method, reduction, batch_size, precision)
     begins = np.cumsum([len(paradigm.pairs) for paradigm in suite.paradigms])[:-1]
     names = [paradigm.name for paradigm in suite.paradigms]
     scores, rivals, unknown = (dict(zip(names, np.split(values, begins), strict=True)) for values in found)
@@ -164,6 +169,7 @@ def probe(
         **{key: recorded.get(key) for key in ("run", "step", "words", "tokens")},
         rivals=rivals,
         unknown=unknown,
+        token_scores=tokens,
     )
 
 
@@ -198,17 +204,20 @@ def _encode(loaded: LoadedModel, suite: Suite) -> tuple[list[str], list[Encoding
 
 def _score_pairs(
     loaded: LoadedModel, suite: Suite, method: str, reduction: str, batch_size: int | None, precision: Precision
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Scores ``(items, 2)`` of the right and the best wrong option, that one's place, and unknown tokens."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, TokenScores | None]:
+    """Scores ``(items, 2)`` of the right and the best wrong option, its place, unknown tokens; token scores."""
     items = [pair for paradigm in suite.paradigms for pair in paradigm.pairs]
     options = [option for item in items for option in item.options]
     if method == "holistic" and any(option.given for option in options):
         raise ConfigError("holistic scores whole sentences only", remedy="use pll or pll-word-l2r")
     texts, encodings = _encode(loaded, suite)
     scores, unknown = np.empty(len(texts)), np.zeros(len(texts), dtype=bool)
+    tokens = TokenScores.empty(encodings, method)
     with counting("probing", number_of_scored_tokens(encodings, method)) as answered:
         for found in token_scores(loaded, texts, encodings, method, batch_size, precision, answered):
             scores[found.index] = reduce(found.values, reduction, options[found.index].text)
+            if tokens is not None:
+                tokens.fill(found.index, found.values)
     counts = [len(item.options) for item in items]
     item_of = np.repeat(np.arange(len(items)), counts)
     first = int(loaded.kind == "causal")  # GPT-2 begins with what is its unknown token, too
@@ -223,7 +232,9 @@ def _score_pairs(
     begins = np.cumsum([0, *counts[:-1]])
     rivals = np.array([own[1:].argmax() + 1 for own in np.split(scores, begins[1:])])
     pairs = np.stack([scores[begins], scores[begins + rivals]], axis=1)
-    return pairs, rivals, np.logical_or.reduceat(unknown, begins)
+    if tokens is not None:
+        tokens = tokens.of(np.stack([begins, begins + rivals], axis=1).ravel())
+    return pairs, rivals, np.logical_or.reduceat(unknown, begins), tokens
 
 
 def _judge(paradigm: Paradigm, scores: np.ndarray, unknown: np.ndarray) -> ParadigmResult:
@@ -291,9 +302,9 @@ def identity(loaded: LoadedModel, variant: str | None = None, seed: int | None =
 
 
 def write_result(result: ProbeResult, suite: Suite, out: Path) -> None:
-    """Write summary.json, pairs.csv and their checksums."""
+    """Write summary.json, pairs.csv, the scores of tokens where there are any, and checksums."""
     # The summary comes last and an old one goes first: where there is a summary, all else is complete.
-    for name in (SUMMARY, CHECKSUMS):
+    for name in (SUMMARY, CHECKSUMS, TOKENS):
         (out / name).unlink(missing_ok=True)
     with atomic_write(out / PAIRS) as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -304,9 +315,24 @@ def write_result(result: ProbeResult, suite: Suite, out: Path) -> None:
             ):
                 right, *wrong = (option.whole for option in pair.options)
                 scores = (repr(good), repr(bad), int(result.unknown[paradigm.name][index]))
-                writer.writerow([paradigm.name, index, right, " | ".join(wrong), *scores])
+                writer.writerow([paradigm.name, index, right, _JOIN.join(wrong), *scores])
+    written = [PAIRS]
+    if result.token_scores is not None:
+        write_tokens(_placed(result, suite), out / TOKENS)
+        written.append(TOKENS)
     summary = json_text(result.summary())
     digest = hashlib.sha256(summary.encode()).hexdigest()
-    write_checksums(out, {PAIRS: sha256(out / PAIRS), SUMMARY: digest})
+    write_checksums(out, {**{name: sha256(out / name) for name in written}, SUMMARY: digest})
     with atomic_write(out / SUMMARY) as file:
         file.write(summary)
+
+
+def _placed(result: ProbeResult, suite: Suite) -> TokenScores:
+    """The scores of tokens, with the places that the best wrong options have among those joined in pairs.csv."""
+    starts = result.token_scores.starts.copy()
+    items = (pair for paradigm in suite.paradigms for pair in paradigm.pairs)
+    rivals = (rival for paradigm in suite.paradigms for rival in result.rivals[paradigm.name].tolist())
+    for number, (item, rival) in enumerate(zip(items, rivals, strict=True)):
+        if rival > 1:
+            starts[2 * number + 1] += sum(len(option.whole) + len(_JOIN) for option in item.options[1:rival])
+    return replace(result.token_scores, starts=starts)
