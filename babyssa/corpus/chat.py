@@ -1,14 +1,14 @@
-"""Reads CHAT transcripts (.cha, alone or in a zip), and gives the words that childes-db gives.
+"""Reads CHAT transcripts (.cha, single or zipped) into the same words that childes-db has.
 
-pylangacq parses the file, not strictly, since over half of the transcripts in circulation are older than
-today's grammar of CHAT. It gives participants, ages and the main tier of each utterance. Its tokens follow the
-``%mor`` tier (no retraced words, no fillers; nothing at all where that tier is out of step), so the words are
-taken from the main tier here. docs/formats.md lists what becomes of each mark, and says why: what childes-db
-does, as found by comparing both forms of the same transcripts utterance by utterance, and the CHAT manual
-where childes-db does not show.
+pylangacq parses the file, not strictly, since over half of the transcripts in circulation predate today's
+grammar of CHAT. It yields participants, ages and the main tier of each utterance. Its tokens follow the
+``%mor`` tier (no retraced words, no fillers; nothing at all where that tier is misaligned), so the words are
+taken from the main tier here. docs/formats.md lists how each mark is handled. The rules follow childes-db, found
+by comparing the same transcripts in both forms utterance by utterance, and the CHAT manual where childes-db
+leaves it open.
 
-The child's age is that of the participant whose role is Target_Child, as in childes-db: a transcript with none
-or with two of them has no age, and neither has one that says ``0;00.00``. A month is 30.4375 days.
+The child's age is that of the participant whose role is Target_Child, as in childes-db. A transcript without a
+target child, with two of them, or with the age ``0;00.00`` has no age. A month is 30.4375 days.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TYPE_OF_TERMINATOR = {
     '+".': "quotation precedes",
     "+.": "broken for coding",
 }
-"""CHAT's terminators and the utterance types that childes-db calls them by."""
+"""CHAT's terminators, and childes-db's names for the utterance types that they mark."""
 
 _QUOTES = "'\u2018\u2019\u201a\u201b`\u00b4"
 _CLOSING = "'\u2018\u2019`\u00b4"
@@ -48,7 +48,7 @@ _TERMINATOR = re.compile(
     rf"(?=[\s\"\u201d{_CLOSING}]*$)"
 )
 _NOT_SPOKEN = re.compile(
-    r"\x15[^\x15]*\x15"  # time marks, and the same where the control characters have been lost
+    r"\x15[^\x15]*\x15"  # time marks, and below the same without their control characters
     r"|(?<![\w'])[\u2022\u00b7\u2415\ufffd]?(?:%\w+:\"[^\"]*\")?_?\d+_\d+-?[\u2022\u00b7\u2415\ufffd]?(?!\w)"
     r"|\[[^\]]*\]"  # annotations: [//], [: you], [=! laughs], [+ imit]
     r"|[<>]"  # their scope, whose words stay
@@ -60,9 +60,9 @@ _MARKS = re.compile(
     r"@.*$|(?<=.)\$.*$"  # form markers, moink@o, and parts of speech, fun$n
     r"|^&[-+~]?"
     r"|[\u02c8\u02cc\u02d0\u02d1]"  # stress and length, which are letters in Unicode
-    # So are the signs of a yawn and of a laugh in a word; in a Greek word they are letters.
+    # The signs of a yawn and a laugh; in a Greek word they are letters.
     r"|(?<![\u0370-\u03ff\u1f00-\u1fff])[\u03ab\u1f29](?![\u0370-\u03ff\u1f00-\u1fff])"
-    # Some signs inside a word are of its spelling, as in Catalan and Hebrew.
+    # Some signs inside a word are part of its spelling, as in Catalan and Hebrew.
     rf"|(?!(?<=\w)[\u00b7\u05f3\u05f4](?=\w))[^\w+_\-\ufffd\u200c\u200d{_QUOTES}]"
 )
 _ELIDED = re.compile(
@@ -75,12 +75,12 @@ _ONE_SPELLING = {"hmm": "hm"}
 
 
 def read_chat(path: Path) -> Iterator[Utterance]:
-    """Yield the utterances of one CHAT transcript, or of every one in a zip archive, in order.
+    """Yield the utterances of a CHAT transcript, or of all transcripts in a zip archive, in order.
 
     Raises
     ------
     DataError
-        If the file is missing, too large, not UTF-8, or no transcript.
+        If the file is missing, too large, not UTF-8, or not a transcript.
     """
     if path.suffix.lower() != ".zip":
         yield from parse_transcript(read_transcript(path), path, path.as_posix())
@@ -94,13 +94,13 @@ def read_chat(path: Path) -> Iterator[Utterance]:
 
 
 def parse_transcript(text: str, path: Path, name: str) -> Iterator[Utterance]:
-    """Yield the utterances of one transcript's text; `name` says which transcript of `path` it is."""
+    """Yield the utterances in the text of a transcript; `name` identifies the transcript within `path`."""
     import pylangacq
 
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not re.search(r"^@Begin\s*$", text, re.MULTILINE):
         raise DataError("is no CHAT transcript: it has no line '@Begin'", path=Path(name))
-    # Without %mor there is nothing for the main tier to be out of step with.
+    # Without %mor, the main tier cannot be misaligned with it.
     file = interruptible(
         partial(pylangacq.CHAT.from_strs, [text], ids=[name], strict=False, parallel=False, mor_tier=None)
     )
@@ -133,7 +133,7 @@ def _ids(text: str) -> Iterator[list[str]]:
 
 
 def parse_main_tier(tier: str) -> tuple[str, str]:
-    """Return the spoken words of a main tier, and the utterance type that its terminator means.
+    """Return the spoken words of a main tier, and the utterance type that its terminator marks.
 
     >>> parse_main_tier("&um <put that> [//] put tha(t) there (.) wontcha [: won't you] ?")
     ('um put that put that there wontcha', 'question')
@@ -150,14 +150,14 @@ def parse_main_tier(tier: str) -> tuple[str, str]:
 
 
 def _kept(mark: re.Match) -> str:
-    """A combining mark belongs to the word that it stands in; any other mark goes."""
+    """Keep a combining mark, which belongs to its word; drop any other mark."""
     first = mark.group()[0]
     is_combining = unicodedata.category(first)[0] == "M" and not "\ufe00" <= first <= "\ufe0f"
     return first if is_combining and mark.start() > 0 else ""
 
 
 def _unquoted(words: list[str]) -> list[str]:
-    """Take pairs of single quotes off words and phrases; an apostrophe stays."""
+    """Strip paired single quotes from words and phrases; apostrophes stay."""
     begin = 0
     while begin < len(words):
         end = _end_of_quotation(words, begin)
@@ -165,12 +165,12 @@ def _unquoted(words: list[str]) -> list[str]:
             words[begin] = words[begin][1:]
             words[end] = words[end][:-1]
         begin += 1
-    # What is left of these was no pair, and none of them is ever an apostrophe.
+    # Unpaired ones; none of these characters is ever an apostrophe.
     return [re.sub("[\u2018\u201a\u201b`\u00b4]", "", word) for word in words]
 
 
 def _end_of_quotation(words: list[str], begin: int) -> int | None:
-    """Where the quotation ends that word `begin` begins; None if it begins none."""
+    """The last word of the quotation that starts at word `begin`; None if none starts there."""
     first = words[begin]
     if first[:1] not in tuple(_QUOTES) or first.lower() in ("'n'", "\u2019n\u2019"):
         return None
@@ -179,7 +179,7 @@ def _end_of_quotation(words: list[str], begin: int) -> int | None:
     for place in range(begin, len(words)):
         word = words[place]
         if place > begin and len(word) > 1 and word[0] in _QUOTES and not _ELIDED.match(word):
-            break  # another one begins
+            break  # another quotation starts
         if word[-1:] not in tuple(_CLOSING) or (place == begin and len(word) == 1):
             continue
         if place == begin or not _MAY_END_IN_APOSTROPHE.search(word):
@@ -191,5 +191,5 @@ def _end_of_quotation(words: list[str], begin: int) -> int | None:
 def _days(age) -> float | None:
     if age is None:
         return None
-    # No child is recorded on the day of its birth: 0;00.00 stands for an age that is not known.
+    # No child is recorded on the day of birth: 0;00.00 means an unknown age.
     return ((12 * age.years + (age.months or 0)) * DAYS_PER_UNIT["months"] + (age.days or 0)) or None

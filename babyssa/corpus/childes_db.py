@@ -1,7 +1,7 @@
-"""Reads exports of childes-db: CSV or parquet, one utterance a row.
+"""Reads exports of childes-db: CSV or parquet, one utterance per row.
 
-CSV is read with :mod:`csv` and never with a data-frame library's defaults, because a gloss such as "null", "nan"
-or "NA" is speech; ``NA`` in any other column marks what is missing.
+CSV is read with :mod:`csv`, not with a data-frame library's defaults, because a gloss such as "null", "nan" or
+"NA" is speech; in any other column, ``NA`` marks a missing value.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NEEDED_COLUMNS = ("gloss", "type", "speaker_role", "transcript_id", "utterance_o
 OPTIONAL_COLUMNS = ("collection_name",)
 
 OLDEST_IN_MONTHS = 216
-"""18 years. Where no age of a file is larger, its ages may as well be months or years as days."""
+"""18 years. If no age in a file exceeds this number, its ages could be days, months or years."""
 
 _OLDEST = 100 * DAYS_PER_UNIT["years"]
 
@@ -34,13 +34,13 @@ def read_childes_db(path: Path, age_unit: str | None = None) -> Iterator[Utteran
     path : Path
         The export.
     age_unit : {"days", "months", "years"}, optional
-        The unit of target_child_age. If not given, days, unless no age is over OLDEST_IN_MONTHS.
+        The unit of target_child_age. By default days, if any age exceeds OLDEST_IN_MONTHS.
 
     Raises
     ------
     DataError
-        With file and line or row, if a needed column is missing, a row is broken, or the unit of the ages is
-        in doubt.
+        With file and line or row, if a required column is missing, a row is broken, or the unit of the ages is
+        ambiguous.
     ConfigError
         If the unit is unknown.
     """
@@ -60,7 +60,7 @@ def has_childes_db_columns(path: Path) -> bool:
 
 
 def _in_days(utterances: Iterator[Utterance], path: Path) -> Iterator[Utterance]:
-    """The same utterances, once one is old enough for its age to be days and nothing else."""
+    """Pass utterances on once one of the ages is too large to be anything but days."""
     held = []
     for utterance in utterances:
         held.append(utterance)
@@ -93,7 +93,7 @@ def _utterance(row: dict[str, Any], line: int, path: Path, age_unit: str) -> Utt
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows as mappings of the columns that are read, each with its line, or its number in a parquet file."""
+    """Yield the line number (in a parquet file, the row number) and the columns that are read, as a mapping."""
     if _is_parquet(path):
         yield from _parquet_rows(path)
         return
@@ -117,7 +117,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _csv_rows(path: Path) -> tuple[Any, list[str]]:
-    """A CSV reader, past its header, and the header; empty if the file is."""
+    """A CSV reader positioned after the header, and the header (empty if the file is empty)."""
     rows = csv.reader(read_lines(path), strict=True)
     return rows, _next_row(rows, path) or []
 
@@ -169,7 +169,7 @@ def _parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 number += 1
                 for name in ("gloss", "type", "speaker_role"):
                     if not isinstance(row[name], str | None):
-                        raise DataError(f"row {number}: {name} is no text but {str(row[name])[:60]}", path=path)
+                        raise DataError(f"row {number}: {name} is not text: {str(row[name])[:60]}", path=path)
                 yield number, row
     except (OSError, ArrowException) as error:
         raise DataError(f"cannot be read as parquet: {error}", path=path) from None
@@ -183,12 +183,12 @@ def _order(value: Any, path: Path, line: int) -> int:
 
 
 def _age(value: Any, unit: str, path: Path, line: int) -> float | None:
-    """An age in days; None if it is missing, or zero, which stands for an age that is not known."""
+    """An age in days; None if it is missing or zero, which means unknown."""
     if value in (None, "", "NA") or (isinstance(value, float) and math.isnan(value)):
         return None
     age = _number("target_child_age", value, path, line) * DAYS_PER_UNIT[unit]
     if not 0 <= age <= _OLDEST:
-        what = f"target_child_age is '{value}', no child's age in {unit}"
+        what = f"target_child_age is '{value}', not a child's age in {unit}"
         raise DataError(what, path=path, line=line, remedy="check --age-unit" if age > 0 else None)
     return age or None
 

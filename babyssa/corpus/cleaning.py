@@ -1,7 +1,7 @@
-"""From an utterance to a sentence of the corpus, or to the one reason why it is left out.
+"""Turns an utterance into a sentence of the corpus, or into the one reason why it is left out.
 
-Case is kept: lower-casing belongs to the tokenizer. Spoken utterances get one end mark, as a last token, from
-their type and their first words. Running text keeps the end marks that are written in it.
+Case is kept: lower-casing is the tokenizer's job. A spoken utterance gets one end mark as its last token, chosen
+by its type and first words. Running text keeps its own end marks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from babyssa.checks import AboveZero, Positive, Settings
 from babyssa.corpus.utterances import DAYS_PER_UNIT, Utterance
 
 CHILD_ROLES = frozenset({"Target_Child", "Child"})
-"""The CHAT roles of children. A Brother or a Playmate may be of any age, and is not among them."""
+"""The CHAT roles of children. A Brother or a Playmate may be of any age and is not included."""
 
 EXCLAMATION_TYPES = frozenset(
     {"imperative", "imperatives", "imperative_emphatic", "imperative emphatic", "question exclamation"}
@@ -25,8 +25,8 @@ QUESTION_TYPES = frozenset(
 UNINTELLIGIBLE = ("xxx", "yyy", "www")
 """CHAT's codes for unintelligible, phonologically coded and untranscribed speech.
 
-In a transcript they count anywhere in a word (``Mr_xxx``, ``xxx's``), in running text only as whole words
-(``www.example.org`` is none).
+In a transcript they count anywhere in a word (``Mr_xxx``, ``xxx's``), in running text only as whole words (so not
+in ``www.example.org``).
 """
 
 _TIER = re.compile(r"@(?:UTF8|Begin|End)$|(?:@[A-Z][\w ]*|%[a-z]\w*):(?:\t|$)")
@@ -35,7 +35,7 @@ _QUESTION_WORDS = frozenset({"what", "where", "how", "who", "when"})
 _QUESTION_STARTS = (("you", "wanna"), ("do", "you"), ("can", "you"))
 
 WORD_LIMIT = 10_000
-"""Longest word, in characters. None is as long; one of 300,000 takes a tokenizer two minutes of training."""
+"""Longest word, in characters. No real word is this long, and one of 300,000 takes a tokenizer two minutes."""
 
 CHILD = "speaker is a child"
 HEADING = "heading, no sentence"
@@ -48,7 +48,7 @@ INTELLIGIBILITY = "xxx, yyy, www or U+FFFD"
 TOO_SHORT = "too few words"
 
 REASONS = (CHILD, HEADING, COLLECTION, AGE_UNKNOWN, TOO_OLD, EMPTY, LONG_WORD, INTELLIGIBILITY, TOO_SHORT)
-"""Why an utterance is left out, in the order in which the rules are tried; the first that holds is counted."""
+"""Why an utterance is left out, in the order of the rules; only the first that applies is counted."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +58,16 @@ class CleaningRules(Settings):
     Parameters
     ----------
     min_words : int
-        Fewest words a sentence may have, its end mark counted.
+        Minimum number of words in a sentence, including the end mark.
     max_age : float
-        Oldest age of the target child, in years.
+        Maximum age of the target child, in years.
     keep_unknown_age : bool
-        Keep utterances of transcripts that do not tell the target child's age. Most of these have no target
-        child: they are talk among adults.
+        Keep transcripts that do not state the target child's age. Most of these have no target child: they are
+        conversations among adults.
     collection : str
-        The CHILDES collection to keep, or "any". Applies where a source names its collections.
+        The CHILDES collection to keep, or "any". Applies to sources that name their collections.
     keep_child : bool
-        Keep what children say.
+        Keep children's utterances.
     """
 
     min_words: Positive = 3
@@ -78,7 +78,7 @@ class CleaningRules(Settings):
 
 
 def clean(utterance: Utterance, rules: CleaningRules) -> tuple[str, None] | tuple[None, str]:
-    """Return (sentence, None), or (None, the reason why there is none)."""
+    """Return (sentence, None), or (None, reason) if the utterance is left out."""
     if utterance.role in CHILD_ROLES and not rules.keep_child:
         return None, CHILD
     if utterance.is_transcribed:
@@ -108,7 +108,7 @@ def clean(utterance: Utterance, rules: CleaningRules) -> tuple[str, None] | tupl
 
 
 def is_heading(line: str) -> bool:
-    r"""Whether a line of running text is a heading between equals signs, or a header or tier of CHAT, no sentence.
+    r"""Whether a line of running text is a heading between equals signs, or a CHAT header or tier.
 
     >>> [is_heading(line) for line in ("= = = adam01.cha = = =", "== See also ==", "%mor:\tn|dog .", "a = b")]
     [True, True, True, False]
@@ -123,8 +123,8 @@ def is_heading(line: str) -> bool:
 def end_mark(words: list[str], utterance_type: str) -> str:
     """The end mark of a spoken utterance, ``.``, ``?`` or ``!``.
 
-    Transcribers end many questions in a full stop, so its first words outweigh its type. A question word
-    counts with whatever is contracted onto it (*what's*, *who'll*), and not inside another word (*whoops*).
+    Transcribers end many questions with a full stop, so the first words outweigh the type. A question word counts
+    together with a contraction (*what's*, *who'll*), but not as part of another word (*whoops*).
 
     >>> end_mark("what's that".split(), "declarative")
     '?'

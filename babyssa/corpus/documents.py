@@ -17,7 +17,7 @@ from babyssa.errors import DataError
 
 Layout = Literal["lines", "blocks", "file"]
 
-# "id" or "owner/id", with ":config" or without.
+# "id" or "owner/id", with or without ":config".
 _HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?(:[\w.-]+)?")
 
 
@@ -48,11 +48,11 @@ class OpenCorpus(NamedTuple):
     Parameters
     ----------
     texts : iterator of str
-        Each of them, in order, none of them empty.
+        The documents in order, without empty ones.
     layout : {"lines", "blocks", "file", "rows"}
-        How they stand in it; "rows" are those of a dataset or the utterances of a transcript.
+        How the file divides into documents; "rows" are the rows of a dataset or the utterances of a transcript.
     split : str or None
-        The split of a dataset that has any.
+        The split of the dataset, if it has splits.
     """
 
     texts: Iterator[str]
@@ -69,27 +69,27 @@ def open_documents(
     preferred: Sequence[str] = ("train",),
     streaming: bool = False,
 ) -> OpenCorpus:
-    """Open a corpus, and say what there is in it before any of it is read.
+    """Open a corpus and state its layout and split before any of it is read.
 
     Parameters
     ----------
     corpus : path-like
-        A text file (.txt, .txt.gz or any unknown ending), a folder that ``babyssa prepare`` wrote, a
-        transcript or childes-db export, whose documents are the sentences that ``babyssa prepare`` keeps, or
-        anything that ``datasets`` loads: a .jsonl, .json, .parquet, .csv or .arrow file, a folder, or a hub id
-        (``id`` or ``id:config``).
+        A text file (.txt, .txt.gz or any unknown suffix), a folder that ``babyssa prepare`` wrote, a transcript or
+        childes-db export (its documents are the sentences that ``babyssa prepare`` keeps), or anything that
+        ``datasets`` loads: a .jsonl, .json, .parquet, .csv or .arrow file, a folder, or a hub id (``id`` or
+        ``id:config``).
     layout : {"lines", "blocks", "file"}
         How a text file is divided into documents: one per line; separated by empty lines; or not at all. Each row
         of a dataset is a document.
     text_column
-        The column of text in a dataset.
+        The dataset's column of text.
     split, preferred, streaming
-        Of a dataset; see :func:`babyssa.corpus.text.open_rows`. A text file is always read line by line.
+        For datasets; see :func:`babyssa.corpus.text.open_rows`. A text file is always read line by line.
 
     Raises
     ------
     DataError
-        If it is missing or cannot be read, or has no such split; while iterating, at the place where it breaks.
+        If the corpus is missing or unreadable, or has no such split; while iterating, where a row is broken.
     """
     text, transcript = is_text(corpus), is_transcript(corpus)
     if not Path(corpus).exists() and (text or not _HUB_ID.fullmatch(str(corpus))):
@@ -106,7 +106,7 @@ def open_documents(
 
 
 def read_documents(corpus: str | Path, **options: Any) -> Iterator[str]:
-    """Yield the documents of a corpus, in order, none of them empty; takes what :func:`open_documents` takes."""
+    """Yield the non-empty documents of a corpus, in order; the options are those of :func:`open_documents`."""
     yield from open_documents(corpus, **options).texts
 
 
@@ -131,16 +131,16 @@ def _read_text(corpus: str | Path, layout: Layout) -> Iterator[str]:
 
 
 def shuffled(documents: Iterable[str], size: int, seed: list[int]) -> Iterator[str]:
-    """Yield a stream in another order: each document drawn from a buffer of the next `size`.
+    """Shuffle a stream approximately: each document is drawn from a buffer of the next `size`.
 
     Parameters
     ----------
     documents : iterable of str
-        A stream, read no further than `size` ahead.
+        A stream, read at most `size` documents ahead.
     size : int
-        Documents in the buffer; 1 leaves the order.
+        Documents in the buffer; 1 keeps the order.
     seed : list of int
-        Decides the order.
+        Seed of the random order.
     """
     generator = np.random.default_rng(seed)
     buffer: list[str] = []

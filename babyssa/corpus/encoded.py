@@ -1,7 +1,7 @@
-"""Sentences as token ids: a corpus is encoded once for each tokenizer, and read from disk from then on.
+"""Sentences as token ids: a corpus is encoded once per tokenizer, and memory-mapped from disk afterwards.
 
-The ids are in the user's cache folder, under a name made of what they depend on, and are mapped into memory, not
-read into it. The folder may be deleted at any time.
+The ids are in the user's cache folder, under a hash of everything that they depend on. The folder can be deleted
+at any time.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from babyssa.files import (
     write_checksums,
 )
 
-# Increase it when the files, or how sentences are read and encoded, change.
+# Increase this when the files, or the way in which sentences are read and encoded, change.
 _FORMAT = "1"
 _IDS, _LENGTHS = "ids.npy", "lengths.npy"
-# A tokenizer's own objects are many times as large as the ids, so it gets a few sentences at a time.
+# A tokenizer's own objects are many times larger than the ids, so it gets a few sentences at a time.
 _AT_ONCE = 10_000
 
 
@@ -42,11 +42,11 @@ class Sentences:
     Parameters
     ----------
     ids : array of int, (tokens,)
-        Sentences end to end, each with its bos and eos; may be mapped from a file.
+        The sentences concatenated, each with bos and eos; may be memory-mapped.
     starts : array of int64, (sentences,)
-        Where in `ids` each begins.
+        Offset of each sentence in `ids`.
     lengths : array of int64, (sentences,)
-        How many tokens each has.
+        Number of tokens in each sentence.
     """
 
     ids: np.ndarray
@@ -55,13 +55,13 @@ class Sentences:
 
     @classmethod
     def end_to_end(cls, ids: np.ndarray, lengths: np.ndarray) -> Sentences:
-        """All sentences of `ids`, by their lengths."""
+        """Sentences that are concatenated in `ids`, given their lengths."""
         lengths = lengths.astype(np.int64)
         return cls(ids, np.cumsum(lengths) - lengths, lengths)
 
     @classmethod
     def of(cls, sequences: Sequence[Sequence[int]]) -> Sentences:
-        """Sentences given as lists of token ids."""
+        """Sentences from lists of token ids."""
         lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
         ids = np.fromiter(itertools.chain.from_iterable(sequences), dtype=np.int32, count=int(lengths.sum()))
         return cls.end_to_end(ids, lengths)
@@ -70,26 +70,26 @@ class Sentences:
         return len(self.starts)
 
     def select(self, rows: np.ndarray) -> Sentences:
-        """The sentences numbered `rows`, of the same ids."""
+        """The sentences with indices `rows`, sharing the same `ids`."""
         return Sentences(self.ids, self.starts[rows], self.lengths[rows])
 
 
 def encode_corpus(text: Sequence[str], tokenizer, corpus: Path) -> Sentences:
-    """Encode the sentences of a corpus, or read what was encoded before.
+    """Encode the sentences of a corpus, or load them from the cache.
 
     Parameters
     ----------
     text : sequence of str
         The sentences of the corpus.
     tokenizer : transformers.PreTrainedTokenizerFast
-        Encodes them.
+        The tokenizer.
     corpus : Path
-        The file that they were read from.
+        The file that `text` was read from.
 
     Returns
     -------
     Sentences
-        As many, in the same order; in memory only, with a warning, if the cache folder cannot be written.
+        The encoded sentences, in the same order; in memory only, with a warning, if the cache cannot be written.
     """
     try:
         folder = _folder(corpus, tokenizer)
@@ -110,14 +110,14 @@ def encode_corpus(text: Sequence[str], tokenizer, corpus: Path) -> Sentences:
 
 
 def _folder(corpus: Path, tokenizer) -> Path:
-    """The cache folder of a corpus, named by a hash of all that its ids depend on."""
+    """The cache folder of a corpus, named by a hash of everything that its ids depend on."""
     versions = (version("tokenizers"), version("transformers"), _FORMAT)
     depends_on = " ".join((sha256(corpus), tokenizer_sha256(tokenizer), *versions))
     return cache_folder() / "encoded" / hashlib.sha256(depends_on.encode()).hexdigest()[:32]
 
 
 def _read(folder: Path, count: int) -> Sentences | None:
-    """The cached sentences, if they are there and undamaged."""
+    """The cached sentences, if they are complete and undamaged."""
     if not (folder / CHECKSUMS).is_file():
         return None
     try:

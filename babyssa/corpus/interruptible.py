@@ -1,4 +1,4 @@
-"""Lets Ctrl-C stop work that is done in Rust, as by tokenizers and pylangacq."""
+"""Lets Ctrl-C interrupt calls into Rust code (tokenizers, pylangacq)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 def interruptible(function: Callable[[], T]) -> T:
-    """The result of `function`, called in a thread: the main one stays in Python, where Ctrl-C is answered.
+    """Call `function` in a thread, so that the main thread stays in Python and handles Ctrl-C.
 
-    After Ctrl-C the thread works on until the process ends; what it returns is lost.
+    After Ctrl-C the thread keeps running until the process ends; its result is lost.
     """
     done: Future[T] = Future()
 

@@ -1,4 +1,4 @@
-"""Reads files that may be large, compressed, broken or hostile, and gives the place of every error."""
+"""Reads files that may be large, compressed, broken or hostile, and locates every error."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from babyssa.console import say
 from babyssa.errors import DataError
 
 LINE_LIMIT = 1 << 20
-"""Longest line, in bytes. No sentence is a megabyte long; a file without line ends would fill the memory."""
+"""Longest line, in bytes. No sentence is a megabyte long; a file without line breaks would fill the memory."""
 
 TRANSCRIPT_LIMIT = 64 << 20
-"""Largest transcript, in bytes, also after decompression. The largest in CHILDES have a few megabytes."""
+"""Largest transcript, in bytes, after decompression. The largest in CHILDES have a few megabytes."""
 
 EXPANSION_LIMIT = 200
-"""How many times its size a gzip file may expand to, past the first 64 MiB. Speech expands five times."""
+"""Largest expansion factor of a gzip file, beyond the first 64 MiB. Speech expands about five times."""
 
 _CHUNK = 1 << 16
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    r"""Yield the lines of a UTF-8 file (gzip if it ends in .gz), each with its end: ``\n``, ``\r\n`` or ``\r``.
+    r"""Yield the lines of a UTF-8 file (gzip if it ends in .gz), including ``\n``, ``\r\n`` or ``\r``.
 
     Raises
     ------
     DataError
-        With file and line, if it is missing, not UTF-8, broken as gzip, expands without end, or has a line
-        over LINE_LIMIT.
+        With file and line, if it is missing, not UTF-8, broken as gzip, expands beyond EXPANSION_LIMIT, or has a
+        line over LINE_LIMIT.
     """
     compressed = path.name.lower().endswith(".gz")
     try:
@@ -48,7 +48,7 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def decoded_lines(stream: BinaryIO, path: Path, limit: int | None = None) -> Iterator[str]:
-    """Yield the lines of an open UTF-8 stream, which `path` names in errors; see :func:`read_lines`."""
+    """Yield the lines of an open UTF-8 stream, called `path` in errors; see :func:`read_lines`."""
     size = 0
     for number, raw in enumerate(_raw_lines(stream), start=1):
         size += len(raw)
@@ -70,7 +70,7 @@ def decoded_lines(stream: BinaryIO, path: Path, limit: int | None = None) -> Ite
 
 
 def filled_lines(lines: Iterable[str], path: str | Path) -> Iterator[tuple[int, str]]:
-    """Yield the number and content, without its end, of each line that is not empty; say how many were."""
+    """Yield the number and content of each non-empty line; report how many lines were empty."""
     empty = []
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -81,19 +81,19 @@ def filled_lines(lines: Iterable[str], path: str | Path) -> Iterator[tuple[int, 
 
 
 def say_skipped(empty: list[int], path: str | Path) -> None:
-    """Say how many lines, numbered `empty`, were skipped, if any."""
+    """Report how many empty lines were skipped, if any; `empty` holds their numbers."""
     if empty:
         lines = "lines" if len(empty) > 1 else "line"
         say(f"{path}: skipped {len(empty):,} empty {lines} (the first is line {empty[0]})")
 
 
 def sentences_from_stdin() -> list[str]:
-    """The sentences on standard input, one per line; empty lines are skipped.
+    """Read sentences from standard input, one per line; empty lines are skipped.
 
     Raises
     ------
     DataError
-        If there is none, or a line is not UTF-8; names the line.
+        If there are none, or a line is not UTF-8; names the line.
     """
     source = Path("standard input")
     if sys.stdin is None:
@@ -107,8 +107,8 @@ def sentences_from_stdin() -> list[str]:
 
 
 def _raw_lines(stream: BinaryIO) -> Iterator[bytes]:
-    """The lines of a stream; of a line over LINE_LIMIT, what has been read of it so far."""
-    read = getattr(stream, "read1", stream.read)  # a terminal gives a line at a time, and read() waits for more
+    """Yield the lines of a stream; a line over LINE_LIMIT is cut off."""
+    read = getattr(stream, "read1", stream.read)  # read() would wait for more than the terminal's next line
     pending = b""
     while chunk := read(_CHUNK):
         *lines, pending = (pending + chunk).splitlines(keepends=True)
@@ -133,7 +133,7 @@ def read_transcript(path: Path) -> str:
 
 
 def read_zip_members(path: Path, suffix: str) -> Iterator[tuple[str, str]]:
-    """Yield (member name, text) of every member of a zip that ends in `suffix`, in order of name.
+    """Yield the name and text of every zip member that ends in `suffix`, sorted by name.
 
     Members are read in memory and never extracted, so their names cannot reach the file system.
     """
@@ -142,7 +142,7 @@ def read_zip_members(path: Path, suffix: str) -> Iterator[tuple[str, str]]:
             members = [m for m in archive.infolist() if not m.is_dir() and m.filename.lower().endswith(suffix)]
             for member in sorted(members, key=lambda m: m.filename):
                 if Path(member.filename).name.startswith("._"):
-                    continue  # the resource forks that macOS adds
+                    continue  # a resource fork added by macOS
                 inside = Path(f"{path}!{member.filename}")
                 with archive.open(member) as stream:
                     yield member.filename, decode(_read_bounded(stream, inside), inside)
@@ -154,7 +154,7 @@ def read_zip_members(path: Path, suffix: str) -> Iterator[tuple[str, str]]:
 
 
 def decode(raw: bytes, path: Path, line: int | None = None) -> str:
-    """Decode UTF-8 without byte-order mark; DataError with the line of the first byte that is not UTF-8."""
+    """Decode UTF-8, dropping a byte-order mark; DataError with the line of the first invalid byte."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""From sources to a corpus: find the files, read them, clean every utterance, order by age, write.
+"""Prepares a corpus: finds the files, reads them, cleans every utterance, orders by age, writes.
 
 Read this file first: :func:`prepare` is the whole data path.
 """
@@ -42,11 +42,11 @@ class Reader(NamedTuple):
     Attributes
     ----------
     suffixes : tuple of str
-        How their names end.
+        Suffixes of their names.
     read : callable
-        Where a file or dataset is to its utterances.
+        Function from the path (or dataset id) to utterances.
     options : tuple of str
-        Those of :func:`prepare` that `read` takes by name.
+        The options of :func:`prepare` that `read` takes as keywords.
     """
 
     suffixes: tuple[str, ...]
@@ -55,7 +55,7 @@ class Reader(NamedTuple):
 
 
 READERS = {
-    # And a .parquet with the columns of childes-db.
+    # Also .parquet with the columns of childes-db; see kind_of.
     "childes-db": Reader((".csv", ".csv.gz"), read_childes_db, options=("age_unit",)),
     "chat": Reader((".cha", ".zip"), read_chat),
     "text": Reader((".txt", ".txt.gz"), read_text),
@@ -64,7 +64,7 @@ READERS = {
 
 
 class Source(NamedTuple):
-    """One file or dataset to read, and as what."""
+    """A file or dataset to read, and its kind."""
 
     kind: str
     location: str
@@ -83,27 +83,26 @@ class SourceStats:
 
 @dataclass(frozen=True)
 class CorpusStats(Shown):
-    """What went into a corpus and what was left out; every utterance read is counted exactly once.
+    """What a corpus contains and what was left out; every utterance read is counted exactly once.
 
     Parameters
     ----------
     read, kept : int
         Utterances read, and sentences in the corpus.
     tokens : int
-        Tokens of the corpus, by white space, end marks included.
+        Tokens in the corpus, separated by white space, end marks included.
     dropped : dict of str to int
         Utterances left out, by reason.
     roles : dict of str to int
-        Kept utterances of transcripts, by the speaker's role.
+        Utterances kept from transcripts, by the speaker's role.
     min_age, max_age : float or None
         Youngest and oldest age of a target child in the corpus, in days.
     unknown_age : int
-        Sentences kept from sources that do not tell an age; they stand last in an age-ordered corpus.
+        Sentences from sources without an age; they come last in an age-ordered corpus.
     lost : dict of str to str
-        Files (in an archive, its transcripts) of which nothing was kept, and the reason, or the most frequent of
-        several.
+        Files (or transcripts in an archive) from which nothing was kept, with the most frequent reason.
     sources : list of SourceStats
-        Counts of each file or dataset, in the order of reading.
+        Counts of each file or dataset, in reading order.
     order : str
         The corpus's order, "age" or "source".
     rules : CleaningRules
@@ -131,13 +130,13 @@ class CorpusStats(Shown):
         kept = [(self.kept, "sentences"), (self.tokens, "tokens (by white space)")]
         yield Table(columns, kept, notes=(ages,) if ages else (), header=False)
         dropped = [(count, reason) for reason, count in self.dropped.items() if count]
-        rows = [(self.read, "utterances read, of which left out:"), *dropped]
+        rows = [(self.read, "utterances read; left out:"), *dropped]
         yield Table(columns, rows, header=False)
         if self.lost:
             lost = [f"{name} ({reason})" for name, reason in islice(self.lost.items(), _LOST_SHOWN)]
             if len(self.lost) > _LOST_SHOWN:
                 lost.append(f"and {len(self.lost) - _LOST_SHOWN:,} more, named in {STATS_FILE}")
-            what = f"file{'s' * (len(self.lost) > 1)} of which nothing was kept:"
+            what = f"file{'s' * (len(self.lost) > 1)} from which nothing was kept:"
             yield Table(columns, [(len(self.lost), what), *((None, name) for name in lost)], header=False)
 
 
@@ -171,7 +170,7 @@ def prepare(
     for source in progress(find_sources(sources, kind), "reading"):
         read = 0
         first = len(kept)
-        # For each file, or transcript of an archive: how many utterances were left out for what, None if kept.
+        # For each file, or transcript in an archive: counts of the reasons, with None for what was kept.
         outcomes: dict[str, Counter] = {}
         for utterance in _read(source, text_column, age_unit):
             read += 1
@@ -232,13 +231,13 @@ def read_utterances(
     text_column: str = "text",
     age_unit: str | None = None,
 ) -> Iterator[Utterance]:
-    """Yield every utterance of `sources`, uncleaned, in the order of reading; see :func:`prepare`."""
+    """Yield every utterance of `sources`, uncleaned, in reading order; see :func:`prepare`."""
     for source in find_sources(sources, kind):
         yield from _read(source, text_column, age_unit)
 
 
 def read_transcript_sentences(path: Path) -> Iterator[str]:
-    """Yield the sentences that :func:`prepare` would keep of a transcript or export, and say how many they are."""
+    """Yield the sentences that :func:`prepare` would keep from a transcript or export, and report their number."""
     kept = read = 0
     for utterance in read_utterances(path):
         read += 1
@@ -246,7 +245,7 @@ def read_transcript_sentences(path: Path) -> Iterator[str]:
         if sentence is not None:
             kept += 1
             yield sentence
-    say(f"{path}: read as {kind_of(path)}, as 'babyssa prepare' reads it: kept {kept:,} of {read:,} utterances")
+    say(f"{path}: read as {kind_of(path)}, like 'babyssa prepare': kept {kept:,} of {read:,} utterances")
 
 
 def read_corpus(path: str | Path) -> list[str]:
@@ -255,23 +254,23 @@ def read_corpus(path: str | Path) -> list[str]:
     Parameters
     ----------
     path : path-like
-        A text file of one sentence per line, or the folder that :func:`prepare` wrote. Empty lines are skipped,
-        with a message that counts them.
+        A text file with one sentence per line, or the folder that :func:`prepare` wrote. Empty lines are skipped
+        and counted in a message.
 
     Raises
     ------
     DataError
-        If it is missing, empty or not UTF-8, or a transcript, an export or a dataset.
+        If it is missing, empty or not UTF-8, or is a transcript, an export or a dataset.
     """
     path = Path(path)
     sentences = [sentence for _, sentence in numbered_sentences(path)]
     if not sentences:
-        raise DataError("the corpus is empty", path=corpus_file(path), remedy="it needs a sentence per line")
+        raise DataError("the corpus is empty", path=corpus_file(path), remedy="it needs one sentence per line")
     return sentences
 
 
 def numbered_sentences(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the line and the sentence of each line of a corpus; see :func:`read_corpus`."""
+    """Yield the line number and the sentence of each line of a corpus; see :func:`read_corpus`."""
     if path.is_dir():
         path = path / CORPUS_FILE
         if not path.is_file():
@@ -279,7 +278,7 @@ def numbered_sentences(path: Path) -> Iterator[tuple[int, str]]:
     kind = kind_of(path)
     if path.is_file() and kind not in (None, "text"):
         raise DataError(
-            f"is not a text with one sentence per line, but of kind {kind}",
+            f"is of kind {kind}, not a text with one sentence per line",
             path=path,
             remedy="run 'babyssa prepare' on it first",
         )
@@ -288,32 +287,32 @@ def numbered_sentences(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def held_out_places(count: int, held_out: int, what: str = "sentences") -> list[int]:
-    """Numbers, from 0, of the `held_out` of `count` sentences or documents that a run keeps out of training.
+    """Indices of the `held_out` sentences or documents, of `count`, that a run keeps out of training.
 
-    They are evenly spaced, and the same for every run on a corpus, whatever its seed.
+    They are evenly spaced, and the same for every run on a corpus, independent of the seed.
 
     Raises
     ------
     DataError
-        If nothing would be left.
+        If nothing would be left to train on.
     """
     if held_out <= 0:
         return []
     if held_out >= count:
         raise DataError(
-            f"{held_out} {what} are to be held out of a corpus of {count}",
+            f"cannot hold out {held_out} {what} from a corpus of {count}",
             remedy="lower evaluation.held_out, or use a larger corpus",
         )
     return np.linspace(0, count - 1, held_out).astype(int).tolist()
 
 
 def corpus_file(corpus: str | Path) -> Path:
-    """The text file of a corpus that is given as a file or as a prepared folder."""
+    """The text file of a corpus given as a file or as a prepared folder."""
     return Path(corpus) / CORPUS_FILE if Path(corpus).is_dir() else Path(corpus)
 
 
 def age_order(utterance: Utterance) -> tuple:
-    """Sort key: age, transcript (by number if it is one), position; equal for all without an age."""
+    """Sort key: age, transcript (numerically if it is a number), position; equal for all without an age."""
     if utterance.age is None:
         return (math.inf, math.inf, "", 0)
     number = int(utterance.transcript) if utterance.transcript.isdecimal() else math.inf
@@ -329,7 +328,7 @@ def find_sources(sources: Sequence[str | Path] | str | Path, kind: str = "auto")
     Raises
     ------
     DataError
-        If a source is missing, of no known kind, or has nothing to read in it.
+        If a source is missing, of unknown kind, or contains nothing to read.
     ConfigError
         If `kind` is unknown, or there are no sources.
     """
@@ -372,15 +371,15 @@ def _in_folder(folder: Path, kind: str) -> Iterable[Source]:
         wanted = [path for path in paths if kinds[path] not in ("text", "datasets", None)]
         wanted = wanted or [path for path in paths if kinds[path] == "text"]
     else:
-        # A text may have any name; transcripts beside a readme have the endings of transcripts.
+        # A text may have any name; transcripts beside a readme have the suffixes of transcripts.
         wanted = [path for path in paths if kinds[path] == kind]
         if kind == "text" or not wanted:
             wanted = [path for path in paths if kinds[path] in (kind, None)]
     if not wanted:
         of_kinds = [name for name in READERS if name != "datasets"] if kind == "auto" else [kind]
         endings = ", ".join(suffix for of_kind in of_kinds for suffix in READERS[of_kind].suffixes)
-        remedy = "; --kind text reads every file of it" if kind == "auto" and paths else ""
-        raise DataError("the folder has nothing to read in it", path=folder, remedy=f"expected {endings}{remedy}")
+        remedy = "; --kind text reads every file in it" if kind == "auto" and paths else ""
+        raise DataError("the folder contains nothing to read", path=folder, remedy=f"expected {endings}{remedy}")
     passed = [path.name for path in paths if path not in set(wanted)]
     if passed:
         files = "files" if len(passed) > 1 else "file"
@@ -398,13 +397,13 @@ def _matching(pattern: str, kind: str) -> Iterable[Source]:
         elif kind != "auto" or kind_of(path) is not None:
             found.append(Source(kind_of(path) if kind == "auto" else kind, match))
     if not found:
-        what = "no file matches" if not matches else "no matching file is of a known kind"
+        what = "no file matches" if not matches else "no matching file has a known kind"
         raise DataError(what, path=pattern, remedy="check the pattern, or pass --kind")
     return found
 
 
 def kind_of(path: Path) -> str | None:
-    """The kind of a file by the end of its name, and of a .parquet file by its columns; None if unknown."""
+    """The kind of a file by its suffix, and of a .parquet file by its columns; None if unknown."""
     name = path.name.lower()
     kind = next((kind for kind, reader in READERS.items() if name.endswith(reader.suffixes)), None)
     return "childes-db" if name.endswith(".parquet") and has_childes_db_columns(path) else kind
@@ -415,14 +414,14 @@ def _some_of(names: Sequence[str], shown: int = 3) -> str:
 
 
 def _main_reason(counts: Counter) -> str:
-    """Why most of what a file has was left out; what children say is left out of every file."""
+    """The most frequent reason in a file, other than children's speech, which is left out of every file."""
     return next((reason for reason, _ in counts.most_common() if reason != CHILD), CHILD)
 
 
 def _read(source: Source, text_column: str, age_unit: str | None) -> Iterator[Utterance]:
     reader = READERS[source.kind]
     options = {"text_column": text_column, "age_unit": age_unit}
-    # A dataset may be an id of the hub.
+    # A dataset may be a hub id.
     location = source.location if source.kind == "datasets" else Path(source.location)
     return reader.read(location, **{name: options[name] for name in reader.options})
 

@@ -1,4 +1,4 @@
-"""Rows of a table, with the number of each: CSV, TSV, JSON lines, Parquet, or a table in memory."""
+"""Numbered rows of a table: CSV, TSV, JSON lines, Parquet, or a table in memory."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from babyssa.errors import DataError
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 Row = tuple[int, dict[str, Any]]
-"""A row's number in its file (from 1, that of its line) or in memory, and what stands there by column."""
+"""A row's line number in its file, or its number in memory (from 1), and its values by column."""
 
 
 def read_table(path: Path) -> list[Row]:
-    """The rows of a file: ``.csv``, ``.tsv``, ``.jsonl`` or ``.parquet``.
+    """Read the rows of a ``.csv``, ``.tsv``, ``.jsonl`` or ``.parquet`` file.
 
     Raises
     ------
     DataError
-        If it cannot be read as what its name says; names file and line.
+        If it cannot be read in the format of its suffix; names file and line.
     """
     if path.suffix == ".parquet":
         return _parquet_rows(path)
@@ -30,7 +30,7 @@ def read_table(path: Path) -> list[Row]:
         return json_rows(path, read_lines(path))
     if path.suffix not in DELIMITERS:
         raise DataError(
-            f"no reader of tables for files in '{path.suffix}'",
+            f"no table reader for '{path.suffix}' files",
             path=path,
             remedy="known: .csv, .tsv, .jsonl, .parquet",
         )
@@ -58,7 +58,7 @@ def memory_rows(table: Any) -> list[Row]:
 
 
 def json_rows(path: Path, lines: Iterable[str]) -> list[Row]:
-    """A JSON object a line."""
+    """The rows of a file with one JSON object per line."""
     rows: list[Row] = []
     for number, line in filled_lines(lines, path):
         try:
@@ -76,7 +76,7 @@ def json_rows(path: Path, lines: Iterable[str]) -> list[Row]:
 def fields(
     path: Path, lines: list[str], delimiter: str, quoting: int = csv.QUOTE_MINIMAL
 ) -> Iterator[tuple[int, list[str]]]:
-    """The fields of each row of a delimited table, the header first, with the line that each begins on."""
+    """Yield the first line number and the fields of each row of a delimited table, header included."""
     reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
     start = 1
     try:
@@ -88,7 +88,7 @@ def fields(
 
 
 def records(path: Path, header: list[str], table: Iterator[tuple[int, list[str]]]) -> list[Row]:
-    """The remaining rows of :func:`fields` by the names in `header`; empty ones are skipped and counted."""
+    """The remaining rows of :func:`fields`, keyed by `header`; empty ones are skipped and counted."""
     rows: list[Row] = []
     empty: list[int] = []
     for line, found in table:

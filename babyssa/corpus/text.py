@@ -24,7 +24,7 @@ DATASET_BUILDERS = {
 }
 
 
-# A code as in CHAT; without its asterisk, one of those that CHAT's manual lists, or a letter before a tab.
+# A CHAT code; without the asterisk, one of those listed in CHAT's manual, or a letter before a tab.
 _LABEL = re.compile(
     r"\s*(?:\*([A-Z0-9][A-Z0-9_-]{0,15}|[a-z]{3}):|((?:CHI|MOT|FAT|BRO|SIS|SIB|GRA|GRM|GRF|AUN|UNC|COU|INV|EXP|OBS|TEA|ADU):)"
     r"(?=\s)|([A-Z]:)(?=\t))\s*"
@@ -39,7 +39,7 @@ def read_text(path: Path) -> Iterator[Utterance]:
 
 
 def running_text(line: str, source: str, order: int) -> Utterance:
-    r"""A line of text as an utterance: the label that says who speaks becomes its role.
+    r"""A line of text as an utterance; a speaker label becomes its role.
 
     >>> running_text("*CHI:\tmore juice", "a.txt", 1).text, running_text("*CHI:\tmore juice", "a.txt", 1).role
     ('more juice', 'Target_Child')
@@ -53,15 +53,15 @@ def running_text(line: str, source: str, order: int) -> Utterance:
 
 
 def read_dataset(location: str, text_column: str = "text") -> Iterator[Utterance]:
-    """Yield the lines of a column of text in a dataset.
+    """Yield the lines of a dataset's text column.
 
     Parameters
     ----------
     location : str
         A file (.csv, .json, .jsonl, .parquet, .arrow, .txt), a folder that ``save_to_disk`` wrote or
-        ``load_dataset`` reads, or a dataset of the hub, as ``id`` or ``id:config``.
+        ``load_dataset`` reads, or a dataset on the hub, as ``id`` or ``id:config``.
     text_column : str
-        The column. A text of several lines gives one sentence per line.
+        The column. A text of several lines yields one sentence per line.
 
     Raises
     ------
@@ -89,18 +89,18 @@ def open_rows(
     preferred: Sequence[str] = ("train",),
     streaming: bool = False,
 ) -> tuple[str | None, Any]:
-    """A split of a dataset: its name (None where there are no splits), and its rows.
+    """Open a split of a dataset; returns its name (None if there are no splits) and its rows.
 
     Parameters
     ----------
     location
         See :func:`read_dataset`.
     split : str, optional
-        The split; if not given, the first of `preferred` that there is, or the only one.
+        The split; by default the first of `preferred` that exists, or the only one.
     preferred : sequence of str
         Names of splits.
     streaming : bool
-        Fetch rows as they are needed, never the whole dataset.
+        Fetch rows as they are needed instead of the whole dataset.
 
     Raises
     ------
@@ -122,12 +122,12 @@ def open_rows(
 
 
 def read_rows(rows: Any, location: str, text_column: str = "text") -> Iterator[str]:
-    """Yield the texts of a column of a dataset's rows, whole; a missing text is an empty one.
+    """Yield the texts in a column of a dataset, whole; a missing text becomes an empty one.
 
     Parameters
     ----------
     rows : Dataset or IterableDataset
-        What :func:`open_rows` gives.
+        From :func:`open_rows`.
     location, text_column
         See :func:`read_dataset`.
 
@@ -146,7 +146,7 @@ def read_rows(rows: Any, location: str, text_column: str = "text") -> Iterator[s
             remedy="name the column with --text-column",
         )
     if set(NEEDED_COLUMNS) <= set(known):
-        say(f"{location}: looks like a childes-db export; --kind childes-db reads it so, without children's lines")
+        say(f"{location}: looks like a childes-db export; --kind childes-db leaves out children's lines")
     for number, row in enumerate(_fetched(rows.select_columns([text_column]), location), start=1):
         text = row[text_column]
         if text is not None and not isinstance(text, str):
@@ -159,11 +159,11 @@ def read_rows(rows: Any, location: str, text_column: str = "text") -> Iterator[s
 
 
 def _fetched(rows: Any, location: str) -> Iterator[dict[str, Any]]:
-    """The rows of a dataset; any error names the dataset."""
+    """Yield the rows of a dataset; any error names the dataset."""
     log = logging.getLogger("datasets")
     remaining, level = iter(rows), log.level
     while True:
-        # The library logs what it raises, too.
+        # The library also logs what it raises.
         log.setLevel(logging.CRITICAL)
         try:
             row = next(remaining, None)
@@ -198,7 +198,7 @@ def _load(location: str, streaming: bool = False):
             builder = DATASET_BUILDERS.get(path.suffix.lower())
             if builder is None:
                 raise DataError(
-                    f"no dataset reader for files in '{path.suffix}'",
+                    f"no dataset reader for '{path.suffix}' files",
                     path=path,
                     remedy=f"known: {', '.join(DATASET_BUILDERS)}",
                 )

@@ -1,4 +1,4 @@
-"""The byte-level BPE tokenizer of BabyBERTa: trained on a corpus, saved for transformers, loaded, applied.
+"""BabyBERTa's byte-level BPE tokenizer: training, saving for transformers, loading, encoding.
 
 Text is lower-cased, gets a space before its first word, and is split into bytes; merges are learned from the
 corpus. Ids 0 to 4 are ``<mask> <pad> <unk> <s> </s>``, and a sequence is ``<s> ... </s>``. All 256 bytes are in
@@ -8,11 +8,11 @@ This module avoids three traps:
 
 - Without ``add_prefix_space`` in tokenizer_config.json, transformers 4 resets the byte-level pre-tokenizer, and
   the first word of every sentence silently gets another id.
-- The class name decides what is read: transformers 5 rebuilds a ``RobertaTokenizer`` from its merges and
-  silently loses the lower-casing, and writes the name ``TokenizersBackend``, which transformers 4 does not
+- The class name decides which files are read: transformers 5 rebuilds a ``RobertaTokenizer`` from its merges and
+  silently loses the lower-casing, and saves the class name ``TokenizersBackend``, which transformers 4 does not
   know. ``PreTrainedTokenizerFast`` is known to both and reads tokenizer.json unchanged; :func:`load_tokenizer`
-  uses it wherever the class that a folder names gives other ids.
-- A tokenizer turns ``<mask>`` or ``</s>`` in a text into special tokens. :func:`encode_sentences`, and training,
+  uses it wherever the folder's own class gives other ids.
+- A tokenizer turns ``<mask>`` or ``</s>`` in a text into special tokens. :func:`encode_sentences` and training
   encode the characters instead.
 """
 
@@ -53,7 +53,7 @@ MAX_LENGTH = 128
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 
 VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model")
-"""Files of which a folder with a tokenizer has at least one."""
+"""A tokenizer folder has at least one of these."""
 
 _SPECIAL_NAMES = {
     "mask_token": ("<mask>", "[MASK]"),
@@ -82,7 +82,7 @@ VocabularySize = Annotated[
         f"from {_LEAST}, for the special tokens and all bytes, to 1,000,000", lambda n: _LEAST <= n <= 1_000_000
     ),
 ]
-"""How many tokens a tokenizer may have."""
+"""Size of a tokenizer's vocabulary."""
 
 
 def train_tokenizer(
@@ -96,8 +96,8 @@ def train_tokenizer(
 ) -> PreTrainedTokenizerFast:
     """Train and save a tokenizer; :func:`babyssa.train_tokenizer` explains the parameters.
 
-    A sentence with a word of more than WORD_LIMIT characters is left out, and named on stderr. Both transformers 4
-    and 5 read the folder alike.
+    A sentence with a word of more than WORD_LIMIT characters is left out and reported. transformers 4 and 5 read
+    the folder alike.
     """
     check("vocab_size", vocab_size, VocabularySize)
     check("min_frequency", min_frequency, Positive)
@@ -110,7 +110,7 @@ def train_tokenizer(
         else:
             sentences.append(sentence)
     if not sentences:
-        raise DataError("the corpus is empty", path=corpus_file(corpus), remedy="it needs a sentence per line")
+        raise DataError("the corpus is empty", path=corpus_file(corpus), remedy="it needs one sentence per line")
 
     from transformers import PreTrainedTokenizerFast
 
@@ -129,7 +129,7 @@ def train_tokenizer(
 
 
 def save_tokenizer(tokenizer: PreTrainedTokenizerFast, folder: str | Path) -> None:
-    """Save a tokenizer as ``save_pretrained`` does, with a class name that transformers 4 and 5 both know."""
+    """Save a tokenizer like ``save_pretrained``, under a class name that transformers 4 and 5 both know."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".tokenizer-", dir=folder) as scratch:
@@ -148,8 +148,8 @@ def save_tokenizer(tokenizer: PreTrainedTokenizerFast, folder: str | Path) -> No
 def load_tokenizer(name: str | Path) -> PreTrainedTokenizerFast:
     """Load a tokenizer, for training, scoring and generation alike.
 
-    Where there is a tokenizer.json, it decides the ids. If the class that tokenizer_config.json names would give
-    others, a message says so, and the class is not used.
+    If there is a tokenizer.json, it decides the ids. If the class named in tokenizer_config.json would give
+    others, a message says so and the class is not used.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def load_tokenizer(name: str | Path) -> PreTrainedTokenizerFast:
     Returns
     -------
     transformers.PreTrainedTokenizerFast
-        Or what the class makes of other files, where there is no tokenizer.json.
+        Without a tokenizer.json, whatever the class builds from the other files.
 
     Raises
     ------
@@ -226,7 +226,7 @@ def load_tokenizer(name: str | Path) -> PreTrainedTokenizerFast:
 
 
 def masked_tokenizer(tokenizer: PreTrainedTokenizerFast) -> PreTrainedTokenizerFast:
-    """Add what masked training needs and a tokenizer lacks; changes and returns it, and says what was added.
+    """Add the special tokens that masked training needs, in place, and report what was added.
 
     It needs a mask and a padding token, and a special token before and after each sentence.
 
@@ -267,16 +267,16 @@ def masked_tokenizer(tokenizer: PreTrainedTokenizerFast) -> PreTrainedTokenizerF
 
 
 def may_be_hub_id(name: str) -> bool:
-    """Whether `name`, of which there is no file, has the form of a hub id: ``id`` or ``owner/id``."""
+    """Whether `name`, which is no local file, has the form of a hub id: ``id`` or ``owner/id``."""
     parts = name.split("/")
     return len(parts) <= 2 and all(part and not part.startswith((".", "~")) for part in parts)
 
 
 def _from_file(file: Path, by_class: Any) -> PreTrainedTokenizerFast:
-    """A tokenizer with the rules of a tokenizer.json, and the settings of the class that read its folder, if any.
+    """A tokenizer with the rules of a tokenizer.json and the settings of `by_class`, if given.
 
-    A special token that the class has by default but the file lacks is dropped; special tokens that are missing
-    then are found by their usual names.
+    Special tokens that the class defines by default but the file lacks are dropped; missing ones are found by
+    their usual names.
     """
     _check_json(file)
 
@@ -334,7 +334,7 @@ def _ids(tokenizer: Any, text: str) -> list[int] | None:
 
 
 def _rules(tokenizer: Any) -> dict[str, Any]:
-    """What decides which ids a fast tokenizer gives to a text without special tokens in it."""
+    """The parts of a fast tokenizer that determine the ids of a text without special tokens."""
     rules = json.loads(tokenizer.backend_tokenizer.to_str(), object_hook=_without_offsets)
     return {part: rules[part] for part in ("normalizer", "pre_tokenizer", "model", "post_processor")}
 
@@ -345,7 +345,7 @@ def _without_offsets(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def tokenizer_sha256(tokenizer: PreTrainedTokenizerFast) -> str:
-    """Hash of what a fast tokenizer does to text: its vocabulary, merges and rules, wherever it came from."""
+    """Hash of a fast tokenizer's vocabulary, merges and rules, independent of where it was loaded from."""
     rules = json.loads(tokenizer.backend_tokenizer.to_str())
     # These two are the state of the last call, not rules of the tokenizer.
     del rules["truncation"], rules["padding"]
@@ -395,7 +395,7 @@ def _train(sentences: list[str], vocab_size: int, min_frequency: int, lowercase:
         trainers,
     )
 
-    # The mask takes in the space before it, as in RoBERTa, so that "a <mask>" and "a word" are alike.
+    # The mask absorbs the space before it, as in RoBERTa, so that "a <mask>" and "a word" are alike.
     special = [AddedToken(token, lstrip=token == "<mask>", special=True) for token in SPECIAL_TOKENS.values()]
     tokenizer = Tokenizer(models.BPE(unk_token=SPECIAL_TOKENS["unk_token"]))
     if lowercase:

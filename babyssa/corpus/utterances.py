@@ -1,11 +1,11 @@
-"""What every corpus reader yields: one utterance, as it was transcribed, with what is known about it."""
+"""What every corpus reader yields: one utterance as transcribed, with its metadata."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 DAYS_PER_UNIT = {"days": 1.0, "months": 30.4375, "years": 365.25}
-"""What ages are counted in, in days; childes-db has the same months."""
+"""Units of age, in days; childes-db uses the same month."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,23 +15,23 @@ class Utterance:
     Parameters
     ----------
     text : str
-        The words, in the case of the source, without an end mark if `type` is known.
+        The words, in their original case, without an end mark if `type` is known.
     source : str
         The file or dataset it was read from.
     order : int
         Its position in the transcript or the source.
     type : str, optional
-        The utterance type in childes-db's terms ("question", "trail off", ...). None for running text,
-        whose end marks are written in it.
+        The utterance type in childes-db's terms ("question", "trail off", ...). None for running text, which
+        contains its own end marks.
     role : str, optional
         The speaker's CHAT role ("Mother", "Target_Child", ...); in running text, the speaker's label, if the
         line had one ("MOT"; "Target_Child" if it was a child's).
     age : float, optional
-        The target child's age in days; None if the source does not say, or says zero.
+        The target child's age in days; None if unknown or zero.
     transcript : str
         The transcript within the source.
     collection : str, optional
-        The CHILDES collection ("Eng-NA", ...), where the source says.
+        The CHILDES collection ("Eng-NA", ...), if known.
     """
 
     text: str

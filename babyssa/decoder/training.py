@@ -138,7 +138,7 @@ def stream(settings: DecoderTraining, tokenizer: PreTrainedTokenizerBase) -> Tra
     held_out = Documents.of(encode_documents(tokenizer, islice(read(settings), first)))
     if len(held_out) < first:
         raise DataError(
-            f"{first} documents are to be held out of a stream of {len(held_out)}",
+            f"cannot hold out {first} documents from a stream of {len(held_out)}",
             path=settings.corpus,
             remedy="lower evaluation.held-out, or use a larger corpus",
         )

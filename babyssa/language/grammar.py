@@ -1,16 +1,16 @@
 """A grammar of child-directed speech: it draws phrases that agree, and fills templates with them.
 
-:mod:`babyssa.language.templates` explains the notation, ``data/registers.yaml`` has the templates and says what
-each slot is. A phrase is drawn when it is first named, and then remembered, so that all slots naming it agree:
+:mod:`babyssa.language.templates` explains the notation; ``data/registers.yaml`` has the templates and defines the
+slots. A phrase is drawn at its first mention and then remembered, so that all slots that name it agree:
 ``{S.is} {S} {A.progressive} ?`` gives "are you eating a cookie ?" or "is the little dog running ?".
 
 ==================  =================================================================================
 form                of a noun phrase
 ==================  =================================================================================
-is, wants, ...      what agrees with it (``agreement`` in the file)
+is, wants, ...      a verb form that agrees with it (``agreement`` in the file)
 a, this, your, ...  with that determiner (``determiners`` in the file); ``the``: with any definite one
-bare, head          without a determiner; without adjectives too
-adj, attr           an adjective for after "is", and one that tells two things of a kind apart
+bare, head          without a determiner; without adjectives either
+adj, attr           a predicative adjective, and one that tells two things of a kind apart
 pronoun, object     the pronoun that stands for it; as an object, a pronoun in its object case
 possessive          "his"
 reflexive           "himself"
@@ -38,7 +38,7 @@ TYPE_OF_MARK = {".": "declarative", "?": "question", "!": "imperative_emphatic",
 
 
 class Spoken(NamedTuple):
-    """What is said in one go: its words, and its type by the names that childes-db uses."""
+    """One utterance: its words, and its type in childes-db's terms."""
 
     words: tuple[str, ...]
     type: str
@@ -46,9 +46,9 @@ class Spoken(NamedTuple):
 
 @dataclass(frozen=True)
 class NounPhrase:
-    """A noun phrase: its text as a subject, and the pronoun that stands for it and says how it agrees.
+    """A noun phrase: its text as a subject, and the pronoun that replaces it and determines its agreement.
 
-    `noun` is None for names and pronouns; `bare` is the noun with its adjectives and without a determiner.
+    `noun` is None for names and pronouns; `bare` is the noun with its adjectives but without a determiner.
     """
 
     text: str
@@ -66,7 +66,7 @@ class NounPhrase:
         return self.pronoun.number
 
     def inflect(self, third: str, other: str, first: str) -> str:
-        """The form of a verb for this subject."""
+        """The verb form that agrees with this phrase as its subject."""
         if self.number == "plural" or self.pronoun.person == 2:
             return other
         return third if self.pronoun.person == 3 else first
@@ -81,7 +81,7 @@ class VerbPhrase:
     subject: NounPhrase | None = None
 
     def form(self, name: str | None) -> str:
-        """In the form past, participle, progressive, present (agreeing) or else the base."""
+        """The phrase in the past, participle, progressive, present (agreeing) or, by default, base form."""
         base = self.verb.base
         if name == "present":
             agreeing = base if self.subject is None else self.subject.inflect(self.verb.third, base, base)
@@ -91,16 +91,16 @@ class VerbPhrase:
 
 @dataclass(frozen=True)
 class Session:
-    """Who speaks with whom about what: the things a recording is about come up again and again in it.
+    """Who takes part in a recording, and what it is about: its topics recur throughout.
 
     Parameters
     ----------
     child, gender : str
         The target child's name, and ``male`` or ``female``.
     friends : tuple of Name
-        Who else is talked about.
+        Other people who are mentioned.
     salient : frozenset of Noun
-        The nouns the session is about.
+        The topics; these nouns are more frequent.
     maturity : float
         0 at the youngest age, 1 at the oldest; complex constructions become more frequent with it.
     """
@@ -113,7 +113,7 @@ class Session:
 
 
 class Scene:
-    """Fills templates for one recording. What it remembers: the phrases of the current template.
+    """Fills templates for one recording, and remembers the phrases of the current template.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Scene:
     session : Session
         The recording.
     rng : random.Random
-        Draws everything.
+        Source of all random choices.
     """
 
     def __init__(self, registers: Registers, usage: Usage, session: Session, rng: random.Random):
@@ -143,7 +143,7 @@ class Scene:
     # Filling templates
 
     def utter(self, template: Template, shown: Noun | Verb | None = None) -> Iterator[Spoken]:
-        """Fill one template; its utterances, in order. `shown` is drawn wherever it is possible."""
+        """Yield the utterances of one filled template, in order; `shown` is drawn wherever it fits."""
         self._shown = shown
         self._drawn, self._named = {}, set()
         chosen = choose(template, self.rng)
@@ -161,7 +161,7 @@ class Scene:
         return text
 
     def fill(self, part: Slot | Piece) -> str:
-        """The text of a slot, or of a piece, whose own slots are drawn anew."""
+        """The text of a slot or of a piece; a piece draws its slots independently."""
         if isinstance(part, Piece):
             return self.piece(part.name)
         if part.name == "where":
@@ -189,7 +189,7 @@ class Scene:
         return self._drawn[name + digit]
 
     def draw(self, name: str, digit: str) -> NounPhrase | VerbPhrase | Noun:
-        """A new filler for a slot."""
+        """Draw a new filler for a slot."""
         slot = self.registers.slots[name]
         if slot.either:
             return self.draw(self.one_of(slot.either), digit)
@@ -208,7 +208,7 @@ class Scene:
         return self.lexicon.kinds if slot.phrase == ("any",) else slot.phrase
 
     def subject_of(self, digit: str) -> NounPhrase | None:
-        """The first subject with that digit, or else the first without a digit."""
+        """The template's first subject with that digit, or else its first without a digit."""
         for slot in self._slots:
             definition = self.registers.slots.get(slot.name)
             if slot.digit == digit and definition is not None and definition.subject:
@@ -221,7 +221,7 @@ class Scene:
         return self.rng.random() < share
 
     def one_of(self, options: Weights) -> str:
-        """One of some words, equally often or by weight; a weight may depend on the child's age."""
+        """Draw one of several words, uniformly or by weight; a weight may depend on the child's age."""
         if not isinstance(options, Mapping):
             return options[0] if len(options) == 1 else self.rng.choice(options)
         ages = [weight if isinstance(weight, list) else [weight, weight] for weight in options.values()]
@@ -229,7 +229,7 @@ class Scene:
         return self.rng.choices(tuple(options), weights)[0]
 
     def pick(self, pool: Sequence):
-        """One of a pool of nouns or verbs, by frequency, and by what the session is about."""
+        """Draw one of a pool of nouns or verbs, by frequency and salience."""
         if self._shown is not None and self._shown in pool:
             return self._shown
         if id(pool) not in self._cumulative:
@@ -243,7 +243,7 @@ class Scene:
         return NounPhrase("I" if subject == "i" else subject, self.lexicon.pronoun(subject))
 
     def name(self) -> NounPhrase:
-        """Someone who is not named in this template yet."""
+        """Draw a person who has not been named in this template yet."""
         name = self.rng.choice([n for n in self.session.friends if n.name not in self._named])
         self._named.add(name.name)
         return NounPhrase(name.name, self.pronoun_for(name.gender), bare=name.name)
@@ -252,7 +252,7 @@ class Scene:
         return self.lexicon.pronoun("he" if gender == "male" else "she")
 
     def noun_phrase(self, of: Collection[str], slot: SlotDefinition | None = None) -> NounPhrase:
-        """A noun with a likely determiner, perhaps an adjective."""
+        """Draw a noun with a determiner and perhaps an adjective."""
         number = self.one_of(slot.number) if slot is not None and slot.number else None
         pool = self.lexicon.select(of) if number is None else self.lexicon.select(of, countable=True)
         noun = self.pick(pool)
@@ -274,7 +274,7 @@ class Scene:
         return phrase
 
     def modified(self, noun: Noun, number: str) -> str:
-        """The noun, at times with an adjective or two."""
+        """The noun, sometimes with one or two adjectives."""
         adjectives = self.adjectives(noun)
         if not adjectives or not self.chance(0.18):
             return noun.form(number)
@@ -288,12 +288,12 @@ class Scene:
         return [a for a in self.lexicon.adjectives_of(noun) if a.word != noun.singular]
 
     def adjective(self, pool: Sequence[Adjective]) -> str:
-        """One of some adjectives, by frequency; "nice" fits everything."""
+        """Draw an adjective by frequency; from an empty pool, "nice", which fits everything."""
         pool = pool or [a for a in self.lexicon.adjectives if a.word == "nice"]
         return self.rng.choices(pool, [self.usage.weight[adjective] for adjective in pool])[0].word
 
     def where(self, other_than: Noun | None = None) -> str:
-        """Where something is: "in the box"."""
+        """Draw a place: "in the box"."""
         prepositions = self.lexicon.prepositions
         preposition = self.rng.choices(prepositions, [self.usage.weight[p] for p in prepositions])[0]
         ground = self.pick(self.lexicon.select(preposition.of))
@@ -305,7 +305,7 @@ class Scene:
         return f"{preposition.word} {determiner} {self.modified(ground, number)}"
 
     def relative(self, phrase: NounPhrase) -> str:
-        """A relative clause about `phrase`, with its gap in object or subject place."""
+        """A relative clause that modifies `phrase`, with an object or subject gap."""
         verbs = self.lexicon.takers_of(phrase.noun)
         animate = phrase.noun.kind in ("person", "animal")
         if verbs and not (animate and self.chance(0.5)):
@@ -324,7 +324,7 @@ class Scene:
     # Forms of a noun phrase
 
     def form(self, phrase: NounPhrase, name: str | None) -> str:
-        """A noun phrase in one of the forms that this module lists; without a name, as a subject."""
+        """A noun phrase in one of the forms listed above; by default, as a subject."""
         noun, pronoun = phrase.noun, phrase.pronoun
         if name in self.registers.agreement:
             return phrase.inflect(*self.registers.agreement[name])
@@ -348,7 +348,7 @@ class Scene:
         return phrase.text if name is None else f"{self.determiner(name, noun, phrase.number)} {phrase.bare}"
 
     def determiner(self, name: str, noun: Noun, number: str) -> str:
-        """A determiner for a noun; "the" in place of a possessor that the noun does not have."""
+        """A determiner for a noun; "the" instead of a possessive where the noun cannot be owned."""
         determiners = self.registers.determiners
         if name in ("the", "definite"):
             name = "relational" if noun.relational else "definite" if self.usage.ownable(noun) else "unowned"
@@ -364,7 +364,7 @@ class Scene:
     # Verb phrases
 
     def verb_phrase(self, slot: SlotDefinition, subject: NounPhrase | None) -> VerbPhrase:
-        """A verb that the subject can do, with what follows it."""
+        """Draw a verb that fits the subject, with its complement."""
         kinds = frozenset({"person"}) if subject is None else subject.kinds
         verb = self.pick(self.usage.verbs(slot, kinds, asked=subject is None))
         if slot.complement == "none":
@@ -375,7 +375,7 @@ class Scene:
         return VerbPhrase(verb, self.complement(verb, subject), subject)
 
     def complement(self, verb: Verb, subject: NounPhrase | None) -> str:
-        """What follows a verb: by its frame, objects and an adverbial."""
+        """What follows a verb, by its frame: objects and an adverbial."""
         if verb.frame == "intransitive":
             return self.adverbial(verb) if self.chance(0.55) else ""
         if verb.frame == "optional" and self.chance(0.3):
@@ -392,7 +392,7 @@ class Scene:
         return f"{self.object(verb, subject)} {after}"
 
     def object(self, verb: Verb, subject: NounPhrase | None) -> str:
-        """A noun phrase, or a pronoun in its object case that cannot be taken for the subject."""
+        """A noun phrase, or an object pronoun that cannot refer to the subject."""
         if self.chance(0.5) and verb.base not in self.usage.habits.full_object_verbs:
             if not self.lexicon.select(verb.objects, countable=True):
                 return self.piece("mass_pronoun")
@@ -404,7 +404,7 @@ class Scene:
         return self.noun_phrase(verb.objects).text
 
     def other_than(self, subject: NounPhrase | None) -> str:
-        """A pronoun for someone who is not the subject."""
+        """A pronoun that does not refer to the subject."""
         return self.piece(f"other_than_{2 if subject is None else subject.pronoun.person}")
 
     def adverbial(self, verb: Verb) -> str:

@@ -1,10 +1,10 @@
-"""The lexicon: the words of child-directed speech, with what it takes to build sentences of them.
+"""The lexicon: words of child-directed speech, with what is needed to build sentences from them.
 
-One file, ``probes/words.yaml``, serves the sample corpus and the minimal-pair suite. :func:`load_lexicon` reads
-and checks it. Every inflected form is written out in the file; nothing is derived by rule.
+One file, ``probes/words.yaml``, serves both the sample corpus and the minimal-pair suite. :func:`load_lexicon`
+reads and checks it. The file spells out every inflected form; nothing is derived by rule.
 
 Selection (who can do what to what) is by *kind*: each noun has one kind (person, animal, food, ...), and
-verbs, adjectives and prepositions list the kinds, or single nouns, that plausibly go with them.
+verbs, adjectives and prepositions list the kinds, or single nouns, that they plausibly combine with.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Gender = Literal["male", "female", "neuter"]
 class Noun:
     """A common noun.
 
-    A mass noun has no plural; `gender` is set where the word itself fixes it; a `relational` noun ("brother")
-    wants a possessor ("my brother").
+    A mass noun has no plural; `gender` is set where the word implies it; a `relational` noun ("brother") takes a
+    possessor ("my brother").
     """
 
     singular: str
@@ -43,7 +43,7 @@ class Noun:
 
     @property
     def distinct_plural(self) -> bool:
-        """Whether the two numbers can be told apart (not so for "fish")."""
+        """Whether singular and plural differ (not so for "fish")."""
         return self.plural is not None and self.plural != self.singular
 
     def form(self, number: str) -> str:
@@ -68,9 +68,9 @@ class Verb:
 
     `frame` is ``intransitive``, ``transitive`` (the object cannot be dropped), ``ditransitive`` (takes a
     recipient and a theme), ``optional`` (with or without object) or ``locative`` (object and place: "put").
-    `objects` are the kinds or nouns of the direct object, for a ditransitive of the theme. `recipient`: takes
-    an indirect object too ("buy him a hat"). `motion`: goes with a goal ("walk to"). `state`: no
-    progressive. `clause`: takes a clause ("think").
+    `objects` are the kinds or nouns of the direct object (of a ditransitive, the theme). `recipient`: also takes
+    an indirect object ("buy him a hat"). `motion`: takes a goal ("walk to"). `state`: has no progressive.
+    `clause`: takes a clause ("think").
     """
 
     base: str
@@ -123,7 +123,7 @@ class Pronoun:
 
 @dataclass(frozen=True, eq=False)
 class Lexicon:
-    """All words, in the order of the file, with the questions that generators ask of them."""
+    """All words, in file order, and the look-ups that the generators need."""
 
     nouns: tuple[Noun, ...]
     names: tuple[Name, ...]
@@ -163,16 +163,16 @@ class Lexicon:
         return table[key]
 
     def select(self, of: Iterable[str], **properties: Any) -> tuple[Noun, ...]:
-        """The nouns that are of the kinds, or are the nouns, listed in `of`, in the order of the file.
+        """The nouns listed in `of` by kind or singular, in file order.
 
-        A word that is both a kind and a noun ("toy") means the kind. The same request gives the same object.
+        A word that is both a kind and a noun ("toy") means the kind. The same request returns the same object.
 
         Parameters
         ----------
         of : iterable of str
             Kinds and singulars.
         **properties
-            Only nouns whose property of that name has this value: ``countable=False``, ``gender="female"``.
+            Keep only nouns with these property values: ``countable=False``, ``gender="female"``.
         """
         of = tuple(of)
         return self._remembered(
@@ -188,20 +188,20 @@ class Lexicon:
         return noun.kind in of or (noun.singular in of and noun.singular not in self.kinds)
 
     def names_of(self, gender: str | None = None, *, kin: bool = False) -> tuple[Name, ...]:
-        """The names of a gender (None: of any); only kinship terms if `kin`, else none of them."""
+        """The names of one gender (None: of any); kinship terms if `kin`, else proper names."""
         return tuple(n for n in self.names if gender in (None, n.gender) and n.kin == kin)
 
     def adjectives_of(self, noun: Noun) -> tuple[Adjective, ...]:
-        """The adjectives that plausibly describe the noun."""
+        """The adjectives that can plausibly describe the noun."""
         fitting = (adjective for adjective in self.adjectives if self._is_of(noun, adjective.of))
         return self._remembered(("adjectives", noun), lambda: fitting)
 
     def prepositions_of(self, place: Noun) -> tuple[Preposition, ...]:
-        """The prepositions that plausibly take the noun as their place."""
+        """The prepositions whose place the noun can plausibly be."""
         return tuple(p for p in self.prepositions if self._is_of(place, p.of))
 
     def takers_of(self, noun: Noun) -> tuple[Verb, ...]:
-        """The verbs that can have the noun as their only object."""
+        """The verbs that can take the noun as their only object."""
         one_object = (verb for verb in self.verbs if verb.frame in ("transitive", "optional"))
         fitting = (verb for verb in one_object if self._is_of(noun, verb.objects))
         return self._remembered(("takers", noun), lambda: fitting)
@@ -221,7 +221,7 @@ def indefinite_article(word: str) -> str:
     return "an" if word[0].lower() in "aeiou" else "a"
 
 
-# The sections of the file, with the class of their entries.
+# The sections of the file, and the class of their entries.
 _SECTIONS = {
     "nouns": Noun,
     "names": Name,
@@ -249,8 +249,8 @@ def load_lexicon(path: str | Path | None = None) -> Lexicon:
     Raises
     ------
     DataError
-        If the file cannot be read, or an entry lacks a field, has an unknown one, repeats another entry, or
-        refers to a kind or noun that does not exist. Names the line, the entry, and the nearest known name.
+        If the file cannot be read, or an entry lacks a field, has an unknown one, duplicates another entry, or
+        refers to an unknown kind or noun. Names the line, the entry, and the nearest known name.
     """
     return _WordList(resource("probes", "words.yaml") if path is None else path).lexicon()
 
@@ -259,7 +259,7 @@ class _WordList(Source):
     """A lexicon file being read."""
 
     def error(self, what: str, *place: str | int, remedy: str | None = None) -> DataError:
-        """An error that names the entry, too."""
+        """An error that also names the entry."""
         if len(place) > 1:
             section, i, *_ = place
             entry = self.file.values[section][i]

@@ -1,4 +1,4 @@
-"""Choices between texts, among them the minimal pair, and the name of the file that describes a folder."""
+"""Choices between texts, such as minimal pairs, and the name of the file that describes a suite folder."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ MANIFEST = "manifest.yaml"
 
 
 class Option(NamedTuple):
-    """A text that is scored, and what stands before it and is not, with the separator in either."""
+    """A text to score, and the unscored context before it; the separator is part of one of them."""
 
     text: str
     given: str = ""
 
     @property
     def whole(self) -> str:
-        """Both together."""
+        """The context followed by the text."""
         return self.given + self.text
 
 
 @dataclass(frozen=True)
 class Item:
-    """A choice between two or more options, of which the first is right.
+    """A choice between two or more options; the first is the right one.
 
-    ``ratio`` is the share of people who chose the first, where a model is compared with that. ``line`` is where
-    the item begins in its file, for messages; it takes no part in equality.
+    ``ratio`` is the share of people who chose the first, for data that compares models with people. ``line`` is
+    where the item begins in its file, for messages; it does not affect equality.
     """
 
     options: tuple[Option, ...]

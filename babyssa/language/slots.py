@@ -1,4 +1,4 @@
-"""What may fill the slots of templates: definitions read from YAML, and the words of the lexicon that fit them."""
+"""What can fill the slots of templates: definitions read from YAML, and the words of the lexicon that fit them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from babyssa.language.templates import Slot, Template, parse
 
 Word = Noun | Name | Verb | Adjective | Preposition | Pronoun | str
 
-# The fields that say what fills a slot, each with the forms that a template can ask for.
+# The fields that say what fills a slot, and the forms of each that a template can request.
 _WORD_FORMS = {
     "noun": ("plural",),
     "name": (),
@@ -41,7 +41,7 @@ _WORDS_OF = {
     **{"phrase": "noun or 'any'", "action": "verb or 'any'"},
 }
 
-# The form that a word has where the template names none.
+# The form of a word if the template names none.
 _PLAIN_FORM = {
     Noun: "singular",
     Name: "name",
@@ -54,24 +54,24 @@ _PLAIN_FORM = {
 
 @dataclass(frozen=True, eq=False)
 class SlotDefinition:
-    """What may fill a slot. Exactly one of the first ten attributes says of which sort it is.
+    """What can fill a slot. Exactly one of the first ten attributes is set; it is the slot's sort.
 
-    The suite has words in its slots (the first seven), drawn uniformly. The sample has mostly phrases, which have
-    determiners, adjectives, objects and so on, drawn by frequency. A mapping in place of a list gives weights;
-    a weight of two numbers is that at the youngest and that at the oldest age.
+    The suite's slots hold words (the first seven sorts), drawn uniformly. The sample's mostly hold phrases, with
+    determiners, adjectives, objects and so on, drawn by frequency. A mapping instead of a list gives weights; a
+    weight of two numbers applies at the youngest and the oldest age.
 
     Attributes
     ----------
     noun : tuple of str
-        Kinds and single nouns of the lexicon.
+        Kinds and individual nouns of the lexicon.
     name : str
         ``male``, ``female`` or ``any``.
     pronoun : tuple or mapping of str
         Pronouns, by their subject form.
     verb, preposition : tuple of str
-        The words, by their base form and only form.
+        The words, by their base form or only form.
     word : tuple of str
-        Words or phrases that stand as they are.
+        Words or phrases, used as they are.
     adjective_of : str
         The noun slot that the adjective describes.
     phrase : tuple of str
@@ -81,31 +81,31 @@ class SlotDefinition:
     either : tuple or mapping of str
         Other slots, one of which is drawn.
     object_of, subject_of, place_of : tuple of str
-        Slots of verbs (of the preposition) that the noun must go with.
+        Slots of the verbs (or the preposition) that the noun must fit.
     among : tuple of str
         Only these adjectives.
     gender : str
         Only nouns of this gender.
     mass, relational : bool
-        Mass nouns too; relational nouns ("brother") too. A phrase has both.
+        Include mass nouns; include relational nouns ("brother"). Phrases include both.
     initial : str
         ``consonant``: only nouns that take "a".
     number : str, or tuple or mapping of str
-        ``singular`` or ``plural``. A phrase without it is plural at times.
+        ``singular`` or ``plural``. By default a phrase is sometimes plural.
     determiner : str
-        The form that the phrase has where the template names none.
+        The form of the phrase if the template names none.
     modified : bool
-        The phrase has a prepositional phrase or a relative clause behind its noun.
+        Adds a prepositional phrase or a relative clause after the noun.
     subject : bool
         A verb phrase agrees with this slot, if it is the first such slot with its digit.
     but_not, not_asked : tuple of str
-        Not these verbs; not these either where the child is told to do it.
+        Verbs to exclude; verbs to exclude from requests to the child as well.
     frame : tuple of str
         Only verbs with these frames.
     state, clause : bool
-        Only verbs that have this property (that do not have it).
+        Only verbs with (true) or without (false) this property.
     complement : str
-        What follows the verb: all that it takes (by default), ``reflexive`` or ``none``.
+        What follows the verb: everything it takes (default), ``reflexive`` or ``none``.
     """
 
     noun: tuple[str, ...] = ()
@@ -151,12 +151,12 @@ class SlotDefinition:
 
     @property
     def is_phrase(self) -> bool:
-        """Whether it is filled with phrases, not with words."""
+        """Whether phrases rather than words fill it."""
         return self.sort not in _WORD_FORMS
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """The forms of a word that a template can ask for, beside the plain one."""
+        """The forms of a word, other than the plain one, that a template can request."""
         return _WORD_FORMS.get(self.sort, ())
 
     @property
@@ -170,7 +170,7 @@ _LISTS = {field.name for field in fields(SlotDefinition) if field.type.startswit
 
 
 def candidates(slot: SlotDefinition, lexicon: Lexicon) -> tuple[Word, ...]:
-    """The words that may fill a slot of words, and the verbs of one of verb phrases."""
+    """The words that can fill a slot of words; for a verb phrase, its verbs."""
     if slot.noun:
         properties: dict[str, Any] = {} if slot.gender is None else {"gender": slot.gender}
         if not slot.relational:
@@ -203,7 +203,7 @@ def candidates(slot: SlotDefinition, lexicon: Lexicon) -> tuple[Word, ...]:
 
 
 def form(word: Word, name: str | None) -> str:
-    """A form of a word by its name; without one, the plain form."""
+    """A form of a word by name; by default, the plain form."""
     return word if isinstance(word, str) else getattr(word, name or _PLAIN_FORM[type(word)])
 
 
@@ -248,7 +248,7 @@ class TemplateFile(Source):
     def slots(
         self, *place: str | int, common: Mapping[str, SlotDefinition] | None = None
     ) -> dict[str, SlotDefinition]:
-        """The slot definitions of a mapping, after the `common` ones; all that they refer to must be there."""
+        """The slot definitions of a mapping, added to `common`; every slot that they refer to must exist."""
         slots = dict(common or {})
         own = self.get(*place, default={})
         for name, raw in own.items():
@@ -273,14 +273,14 @@ class TemplateFile(Source):
         return slot
 
     def check_words(self, sort: str, words: Iterable[str], *place: str | int) -> None:
-        """Raise DataError unless the lexicon has words of that sort."""
+        """Raise DataError unless the lexicon has these words in that sort."""
         for word in words:
             self.check_name(sort, word, self._known[sort], *place)
 
     def check_slot(
         self, slot: Slot, slots: Mapping[str, SlotDefinition], forms: Iterable[str], *place: str | int
     ) -> None:
-        """Raise DataError unless the slot is defined and the form that is asked for is among `forms`."""
+        """Raise DataError unless the slot is defined and the requested form is among `forms`."""
         self.check_name("slot", slot.name, slots, *place)
         if slot.form is not None and slot.form not in forms:
             known = nearest(slot.form, forms)

@@ -1,4 +1,4 @@
-"""A YAML file of words or templates being read: values, dataclasses, and errors that say where in it."""
+"""Reads YAML files of words or templates: values, dataclasses, and errors that name the line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from babyssa.files import read_yaml
 
 Kind = TypeVar("Kind")
 
-# Words that are equally likely, or words with weights; a weight may be two, at the youngest and at the oldest age.
+# Equally likely words, or words with weights; a weight can be a pair, for the youngest and the oldest age.
 Weight = Annotated[float, at_least(0)]
 Weights = tuple[str, ...] | Mapping[str, Weight | tuple[Weight, Weight]]
 
@@ -37,7 +37,7 @@ class Source:
         self.file = read_yaml(self.path)
 
     def error(self, what: str, *place: str | int, remedy: str | None = None) -> DataError:
-        """An error that names the line of a place, or of what is around it."""
+        """An error that names the line of a place, or of its nearest parent with a line."""
         return DataError(what, path=self.path, line=self.file.line(*place), remedy=remedy)
 
     def get(self, *place: str | int, default: Any = None) -> Any:
@@ -58,14 +58,14 @@ class Source:
         return value
 
     def items(self, *place: str | int) -> range:
-        """The positions of a list that must not be empty."""
+        """The positions of a non-empty list."""
         value = self.get(*place)
         if not isinstance(value, list) or not value:
-            raise self.error(f"'{place[-1]}' is not a list, or empty", *place)
+            raise self.error(f"'{place[-1]}' is not a list or is empty", *place)
         return range(len(value))
 
     def build(self, kind: type[Kind], raw: Any, *place: str | int) -> Kind:
-        """A dataclass from a mapping, each value checked by its field's annotation; a list becomes a tuple."""
+        """Build a dataclass from a mapping, checking values against annotations; a list becomes a tuple."""
         if not isinstance(raw, dict):
             raise self.error(f"'{raw}' is not a mapping of fields", *place)
         hints, values = hints_of(kind), {}
@@ -86,9 +86,9 @@ class Source:
     def _check_value(self, value: Any, hint: Any, *place: str | int) -> None:
         remedy = None
         if isinstance(value, bool):
-            remedy = 'put it in quotes ("no", "on" and "yes" are truth values in YAML)'
+            remedy = 'put it in quotes ("no", "on" and "yes" are booleans in YAML)'
         elif isinstance(value, dict):
-            remedy = "a weight is a number, or two, [young, old]"
+            remedy = "a weight is a number, or two: [young, old]"
         if not fits(value, hint):
             error = mismatch(f"field '{place[-1]}'", value, hint)
             raise self.error(error.what, *place, remedy=remedy or error.remedy)
@@ -96,6 +96,6 @@ class Source:
             raise self.error(f"field '{place[-1]}' is empty or has stray white space", *place)
 
     def check_name(self, what: str, name: str, known: Iterable[str], *place: str | int) -> None:
-        """Raise DataError with the nearest known name if `name` is not among the known ones."""
+        """Raise DataError with the nearest known name unless `name` is known."""
         if name not in known:
             raise self.error(f"no {what} '{name}'", *place, remedy=nearest(str(name), known))

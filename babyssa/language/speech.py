@@ -1,4 +1,4 @@
-"""How one speaks to children: the templates of ``data/registers.yaml`` and the habits of ``data/usage.yaml``."""
+"""How adults speak to children: the templates of ``data/registers.yaml``, the habits of ``data/usage.yaml``."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from babyssa.language.slots import SlotDefinition, TemplateFile, candidates
 from babyssa.language.source import Weights
 from babyssa.language.templates import Choice, Piece, Slot, Template, parts_of
 
-# Slots that are not defined in the file: the grammar builds them.
+# Slots that are built by the grammar, not defined in the file.
 BUILT_IN = ("child", "boy", "friend", "where")
 
 END_MARKS = (".", "?", "!", "+")
 
-# The forms of a noun phrase beside its determiners and what agrees with it, and those of a verb phrase.
+# The forms of a noun phrase, besides determiners and agreement, and those of a verb phrase.
 PHRASE_FORMS = ("the", "bare", "head", "adj", "attr", "pronoun", "object", "possessive", "reflexive")
 ACTION_FORMS = ("present", "past", "participle", "progressive")
 
-# The determiners and pieces that the grammar asks for by name.
+# The determiners and pieces that the grammar uses by name.
 _DETERMINERS = ("any_determiner", "a", "definite", "unowned", "relational", "place")
 _PIECES = (
     *("number", "goal", "here", "mood", "gender", "size", "after_object", "after_verb", "thing_pronoun"),
@@ -35,7 +35,7 @@ _PIECES = (
 
 @dataclass(frozen=True)
 class Register:
-    """What is said on one kind of occasion: weights at the youngest and at the oldest age, and templates."""
+    """What is said on one kind of occasion: templates, and weights at the youngest and the oldest age."""
 
     name: str
     young: float
@@ -47,7 +47,7 @@ class Register:
 
 @dataclass(frozen=True)
 class Registers:
-    """The content of ``registers.yaml``; determiners by name and then by number (plural, mass)."""
+    """The content of ``registers.yaml``; determiners by name, then by number (singular, plural, mass)."""
 
     slots: Mapping[str, SlotDefinition]
     agreement: Mapping[str, tuple[str, str, str]]
@@ -62,8 +62,8 @@ def load_registers(lexicon: Lexicon, path: str | Path | None = None) -> Register
     Raises
     ------
     DataError
-        If a template is malformed or names a slot, form, piece or word that does not exist. Names the line, and
-        the nearest name that does.
+        If a template is malformed or names an unknown slot, form, piece or word. Names the line and the nearest
+        known name.
     """
     file = TemplateFile(resource("data", "registers.yaml") if path is None else path, lexicon)
     slots = file.slots("slots")
@@ -118,7 +118,7 @@ def load_registers(lexicon: Lexicon, path: str | Path | None = None) -> Register
 
 
 def _ends_in_mark(template: Template) -> bool:
-    """Whether every utterance of a template ends in an end mark, whatever is chosen."""
+    """Whether every utterance of a template ends in an end mark, for every choice."""
     earlier = [text.strip() for part in template if isinstance(part, str) for text in part.split("/")[:-1]]
     last = template[-1] if template else ""
     if isinstance(last, Choice):
@@ -129,7 +129,7 @@ def _ends_in_mark(template: Template) -> bool:
 
 
 def _agreeing(file: TemplateFile, *place: str) -> tuple[str, str, str]:
-    """Forms for a third person singular, for any other, and for "I" (by default as for any other)."""
+    """Verb forms for third person singular, for others, and for "I" (by default as for others)."""
     forms = [file.get(*place, i) for i in file.items(*place)]
     if len(forms) not in (2, 3) or not all(isinstance(form, str) for form in forms):
         raise file.error(f"'{place[-1]}' needs two or three forms", *place, remedy="write [is, are, am]")
@@ -137,7 +137,7 @@ def _agreeing(file: TemplateFile, *place: str) -> tuple[str, str, str]:
 
 
 def _determiner(file: TemplateFile, *place: str) -> dict[str, Template]:
-    """Templates for a singular, a plural and a mass noun; one alone is that for all three."""
+    """Templates for a singular, a plural and a mass noun; a single one serves all three."""
     given = file.get(*place)
     texts = given if isinstance(given, list) else [given] * 3
     if len(texts) != 3:
@@ -147,7 +147,7 @@ def _determiner(file: TemplateFile, *place: str) -> dict[str, Template]:
 
 @dataclass(frozen=True)
 class Habits:
-    """The content of ``usage.yaml``, which explains it; a contraction has a pattern, a short form and a share."""
+    """The content of ``usage.yaml``, documented there; a contraction is a pattern, a short form and a share."""
 
     frequent_verbs: tuple[str, ...]
     frequent_adjectives: tuple[str, ...]
@@ -170,7 +170,7 @@ def load_habits(lexicon: Lexicon, path: str | Path | None = None) -> Habits:
     Raises
     ------
     DataError
-        If a field is missing or a word is not in the lexicon. Names the line, and the nearest word that is.
+        If a field is missing or a word is not in the lexicon. Names the line and the nearest known word.
     """
     file = TemplateFile(resource("data", "usage.yaml") if path is None else path, lexicon)
     own = ("contractions", "rare_nouns")
@@ -198,7 +198,7 @@ def _contraction(file: TemplateFile, i: int) -> tuple[re.Pattern, str, float]:
 
 
 def _rare_nouns(kinds: Mapping[str, Iterable[Any]], known: set[str]) -> Iterator[Noun]:
-    """The nouns that the lexicon lacks, with the plural that the file gives, or else a regular one."""
+    """Yield the nouns that are not in the lexicon, with their plural in the file or else a regular one."""
     for kind, entries in kinds.items():
         for entry in entries:
             ((singular, plural),) = entry.items() if isinstance(entry, dict) else [(entry, None)]
@@ -213,10 +213,10 @@ def _regular_plural(noun: str) -> str:
 
 
 class Usage:
-    """The lexicon with the rare nouns, and a weight for each word.
+    """The lexicon extended by rare nouns, and a weight for each word.
 
-    Weights fall with the rank within a kind of noun and within the verbs, as in Zipf's law with an offset
-    (Mandelbrot 1953) that keeps the lexicon's last words learnable. Ranks are drawn from `rng`.
+    Weights fall with the rank, within a kind of noun and among verbs, by Zipf's law with an offset (Mandelbrot
+    1953) that keeps low-ranked words learnable. Ranks are drawn from `rng`.
     """
 
     def __init__(self, common: Lexicon, habits: Habits, rng: random.Random):
@@ -239,7 +239,7 @@ class Usage:
         self.weight |= {p: habits.frequent_prepositions.get(p.word, 1.4) for p in common.prepositions}
 
     def candidates(self, slot: SlotDefinition) -> tuple[Any, ...]:
-        """The words that may fill a slot; one object each."""
+        """The words that can fill a slot; the same object at every call."""
         return self._remembered((slot,), lambda: candidates(slot, self.lexicon))
 
     def _remembered(self, key: tuple, find: Callable[[], tuple]) -> tuple:
@@ -248,7 +248,7 @@ class Usage:
         return self._found[key]
 
     def verbs(self, slot: SlotDefinition, subject_kinds: frozenset[str], asked: bool) -> tuple[Verb, ...]:
-        """The verbs of a slot that a subject of one of the kinds can do, or that the child is told to do."""
+        """The verbs of a slot that take a subject of these kinds; if `asked`, only ones to request of a child."""
         return self._remembered(
             (slot, subject_kinds, asked),
             lambda: tuple(
@@ -259,5 +259,5 @@ class Usage:
         )
 
     def ownable(self, noun: Noun) -> bool:
-        """Whether one says "your" before it."""
+        """Whether it can follow "your"."""
         return noun.kind not in ("person", "animal", "place") or noun.singular in self.habits.owned

@@ -1,11 +1,10 @@
 """Generation of minimal-pair suites from the templates in ``probes/templates.yaml``.
 
-A paradigm is a factorial design, as in a psycholinguistic experiment. An *item* is one drawing of words for the
+A paradigm is a factorial design, as in a psycholinguistic experiment. An *item* is one draw of words for the
 slots of one template; it yields one pair for every *cell* of the design. The cells are chosen so that over one
-item the words of the good sentences are exactly those of the bad sentences: "this dog" against "these dog",
-and "these dogs" against "this dogs". No word, and no number of words, tells good from bad. The law is checked
-for every item that is made. ``docs/suite.md`` describes the paradigms, :mod:`babyssa.language.templates` the
-notation.
+item the good and the bad sentences have exactly the same words: "this dog" against "these dog", and "these dogs"
+against "this dogs". Neither words nor length tell good from bad. This counterbalance is checked for every item.
+``docs/suite.md`` describes the paradigms, :mod:`babyssa.language.templates` the notation.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ from babyssa.language.templates import Choice, Contrast, Piece, Slot, Template, 
 
 WordTest = Callable[[str], bool]
 
-# A template that repeats itself this often in a row has no new sentences left.
+# A template that repeats itself this often in a row is considered exhausted.
 _MOST_REPEATS = 300
 
 
 @dataclass(frozen=True)
 class ParadigmDesign:
-    """What one paradigm tests, and the templates that make it: of each, its sentence in every cell."""
+    """What one paradigm tests, and its templates, each with a sentence for every cell."""
 
     name: str
     description: str
@@ -64,7 +63,7 @@ class SuiteDesign:
 
 @dataclass(frozen=True)
 class ParadigmSummary:
-    """One generated paradigm: its name, its phenomenon, its file and how many pairs it holds."""
+    """One generated paradigm: its name, phenomenon, file and number of pairs."""
 
     name: str
     phenomenon: str
@@ -129,20 +128,20 @@ def generate_paradigm(name: str, lexicon: Lexicon, pairs: int, seed: int) -> lis
     Parameters
     ----------
     name : str
-        Such as ``"binding-principle_a"``.
+        For example ``"binding-principle_a"``.
     lexicon : Lexicon
-        Where the words come from.
+        Source of the words.
     pairs : int
-        How many; a multiple of the number of cells in the paradigm's design (1, 2 or 4).
+        Number of pairs; a multiple of the number of cells in the design (1, 2 or 4).
     seed : int
-        Of the random choice of words.
+        Seed of the random choice of words.
 
     Raises
     ------
     ConfigError
         If the paradigm is unknown or `pairs` does not fit its design.
     DataError
-        If the lexicon has too few words for so many pairs.
+        If the lexicon has too few words for that many pairs.
     """
     designs = load_templates(lexicon).paradigms
     if name not in designs:
@@ -153,9 +152,9 @@ def generate_paradigm(name: str, lexicon: Lexicon, pairs: int, seed: int) -> lis
 def fill(
     design: ParadigmDesign, lexicon: Lexicon, pairs: int, seed: int, is_whole: WordTest | None = None
 ) -> list[MinimalPair]:
-    """Fill the templates of a design, in turn, until there are `pairs` different pairs.
+    """Fill the templates of a design, in turn, until there are `pairs` distinct pairs.
 
-    Parameters and errors are those of :func:`generate_paradigm`; `is_whole` says which words may be used.
+    Parameters and errors are those of :func:`generate_paradigm`; `is_whole` decides which words can be used.
     """
     size = design.pairs_per_item
     if pairs < 1 or pairs % size:
@@ -191,7 +190,7 @@ def fill(
 
 
 def whole_word_test(tokenizer: str | Path) -> WordTest:
-    """A test whether a word, after a space, is one token both as written and lower-cased; end marks pass.
+    """A test of whether a word after a space is a single token, both as written and lower-cased; end marks pass.
 
     Parameters
     ----------
@@ -289,7 +288,7 @@ def _design(file: TemplateFile, common: Mapping[str, SlotDefinition], *place: st
 
 
 class _ItemDrawer:
-    """Draws items of one template: which words may fill its slots, and which of them go together."""
+    """Draws items of one template, from the words that fit its slots and each other."""
 
     def __init__(
         self, cells: tuple[Template, ...], design: ParadigmDesign, lexicon: Lexicon, is_whole: WordTest | None
@@ -316,7 +315,7 @@ class _ItemDrawer:
         return not self.missing and all(self.candidates.values())
 
     def draw(self, rng: random.Random) -> list[MinimalPair] | None:
-        """One item, or None if the words drawn leave a slot without a filler."""
+        """Draw one item; None if the words drawn leave a slot without a filler."""
         fillers: dict[str, Word] = {}
         for name in self.candidates:
             if name not in fillers and not self._fill(name, fillers, rng):
@@ -331,7 +330,7 @@ class _ItemDrawer:
         return item if all(map(self.is_whole, words)) else None
 
     def _check_balance(self, item: list[MinimalPair]) -> None:
-        """The law of the suite: over one item, good and bad sentences have the same words equally often."""
+        """Check that over one item, good and bad sentences have the same words equally often."""
         good = Counter(word for pair in item for word in pair.good.split())
         bad = Counter(word for pair in item for word in pair.bad.split())
         if good != bad or any(pair.good == pair.bad for pair in item):
@@ -341,7 +340,7 @@ class _ItemDrawer:
             )
 
     def _collect(self, name: str) -> None:
-        """List the fillers of a slot by themselves, and of the slots it depends on."""
+        """List the candidates of a slot, and of the slots it depends on."""
         forms = self.forms.get(name, set())
         fillers = candidates(self.slots[name], self.lexicon)
         if "plural" in forms:
@@ -356,7 +355,7 @@ class _ItemDrawer:
                 self._collect(other)
 
     def _fill(self, name: str, fillers: dict[str, Word], rng: random.Random) -> bool:
-        """Draw a filler that goes with those drawn before and that no other slot has."""
+        """Draw a filler that fits those drawn before and is not used in another slot."""
         depends_on = self.slots[name].depends_on
         for other in depends_on:
             if other not in fillers and not self._fill(other, fillers, rng):
@@ -370,7 +369,7 @@ class _ItemDrawer:
         return True
 
     def _find_fitting(self, name: str, *others: Word) -> list[Word]:
-        """The candidates of a slot that go with the fillers of the slots it depends on, in their order."""
+        """The candidates of a slot that fit the fillers of the slots it depends on, in order."""
         slot, lexicon = self.slots[name], self.lexicon
         filler_of = dict(zip(slot.depends_on, others, strict=True))
         fitting = set(self.candidates[name])
@@ -388,7 +387,7 @@ class _ItemDrawer:
 def _too_few(
     design: ParadigmDesign, drawers: list[_ItemDrawer], made: int, pairs: int, is_whole: WordTest | None
 ) -> str:
-    """Say what is left too few, over the templates of the paradigm."""
+    """Explain which words are scarce or missing in the templates of the paradigm."""
     left = {name: len(fillers) for drawer in drawers for name, fillers in drawer.candidates.items()}
     scarce = sorted((count, name) for name, count in left.items() if count < max(12, min(left.values()) + 1))
     missing = sorted({word for drawer in drawers for word in drawer.missing})

@@ -3,14 +3,14 @@
 A template is text with four kinds of marks:
 
 ================  ===================================================================================
-``{slot}``        what fills the slot; ``{slot.form}`` is another form of the same word or phrase. A digit
-                  tells two of a kind apart: ``{noun}`` and ``{noun2}``
+``{slot}``        the filler of the slot; ``{slot.form}`` is another form of the same word or phrase. A
+                  digit distinguishes two of a kind: ``{noun}`` and ``{noun2}``
 ``(a|b|)``        a choice; ``(3 a|b)`` chooses "a" three times as often as "b"
-``[good|bad]``    the contrast of a minimal pair: what its grammatical and its ungrammatical sentence have
-``<name>``        a piece of template that stands elsewhere in the file
+``[good|bad]``    the contrast of a minimal pair: the words of the grammatical and ungrammatical sentence
+``<name>``        a piece of template that is defined elsewhere in the file
 ================  ===================================================================================
 
-Marks may stand inside choices and contrasts. :mod:`babyssa.language.slots` says what can fill a slot.
+Marks can be nested in choices and contrasts. :mod:`babyssa.language.slots` defines what can fill a slot.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from itertools import accumulate
 
 @dataclass(frozen=True)
 class Slot:
-    """A mention of a slot: its name, the digit behind it, and the form asked for (None: the plain one)."""
+    """A mention of a slot: its name, its digit, and the requested form (None: the plain one)."""
 
     name: str
     digit: str = ""
@@ -32,7 +32,7 @@ class Slot:
 
     @property
     def key(self) -> str:
-        """What mentions of the same filler have in common."""
+        """The same for all mentions of one filler."""
         return self.name + self.digit
 
 
@@ -58,7 +58,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Contrast:
-    """What the good and the bad sentence of a pair have at one place."""
+    """The two sides of a minimal pair at one place: good and bad."""
 
     sides: tuple[Template, Template]
 
@@ -75,9 +75,9 @@ def parse(text: str) -> Template:
     Raises
     ------
     ValueError
-        If a bracket is not closed or not opened, a contrast does not have two sides, or a mark is malformed.
+        If a bracket is unbalanced, a contrast does not have two sides, or a mark is malformed.
     """
-    # The brackets open at this point, each with its alternatives so far; the first is the template itself.
+    # The open brackets, each with its alternatives so far; the first entry is the template itself.
     stack: list[tuple[str, list[list]]] = [("", [[]])]
     for token in _TOKEN.finditer(text):
         slot, digit, form, piece, mark, words, stray = token.groups()
@@ -110,7 +110,7 @@ def parse(text: str) -> Template:
 
 
 def _choice(options: tuple[Template, ...]) -> Choice:
-    """Take the weights off the beginning of the options."""
+    """Make a choice of options, which may start with weights."""
     weights, bare = [], []
     for option in options:
         found = _WEIGHT.match(option[0]) if option and isinstance(option[0], str) else None
@@ -120,7 +120,7 @@ def _choice(options: tuple[Template, ...]) -> Choice:
 
 
 def parts_of(template: Template) -> Iterator[str | Slot | Piece | Choice | Contrast]:
-    """Every part of a template, also those inside choices and contrasts, in the order of the text."""
+    """Yield every part of a template, including nested ones, in the order of the text."""
     for part in template:
         yield part
         inner = part.options if isinstance(part, Choice) else part.sides if isinstance(part, Contrast) else ()
@@ -129,7 +129,7 @@ def parts_of(template: Template) -> Iterator[str | Slot | Piece | Choice | Contr
 
 
 def insert(template: Template, pieces: Mapping[str, Template]) -> Template:
-    """Put the pieces where the template, outside of choices, mentions them; KeyError with an unknown name."""
+    """Replace the mentions of pieces, outside of choices, by the pieces; KeyError for an unknown name."""
     parts: list = []
     for part in template:
         if isinstance(part, Piece):
@@ -142,7 +142,7 @@ def insert(template: Template, pieces: Mapping[str, Template]) -> Template:
 
 
 def choose(template: Template, rng: random.Random) -> Template:
-    """Settle the choices of a template, from left to right."""
+    """Make the choices of a template, from left to right."""
     parts: list = []
     for part in template:
         parts.extend(choose(part.draw(rng), rng) if isinstance(part, Choice) else [part])
@@ -150,8 +150,10 @@ def choose(template: Template, rng: random.Random) -> Template:
 
 
 def realise(template: Template, fill: Callable[[Slot | Piece], str], side: int = 0) -> str:
-    """The text of a template without open choices: `fill` says what a slot or a piece is, `side` is 0 for the
-    good sentence and 1 for the bad one."""
+    """The text of a template without choices.
+
+    `fill` returns the text of a slot or piece; `side` is 0 for the good sentence and 1 for the bad one.
+    """
     texts = []
     for part in template:
         if isinstance(part, Contrast):

@@ -71,7 +71,7 @@ def test_one_age_that_can_only_be_days_settles_the_unit(tmp_path):
 
 def test_days_are_not_read_as_months(tmp_path):
     path = write(tmp_path, "a,declarative,Mother,1,1,1,2131,NA")
-    with pytest.raises(DataError, match=r"x\.csv:2: .*'2131', no child's age in months; check --age-unit"):
+    with pytest.raises(DataError, match=r"x\.csv:2: .*'2131', not a child's age in months; check --age-unit"):
         ages(path, age_unit="months")
 
 

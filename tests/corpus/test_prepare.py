@@ -189,7 +189,7 @@ def test_files_that_gave_nothing_are_named(tmp_path):
         "empty.txt": "nothing in it",
         "all.zip!two.cha": "age unknown",
     }
-    assert "4  files of which nothing was kept:" in str(stats)
+    assert "4  files from which nothing was kept:" in str(stats)
     assert f"{tmp_path}/noage.csv (age unknown)" in str(stats)
     assert json.loads((tmp_path / "out/stats.json").read_text())["lost"] == stats.lost
 
@@ -211,7 +211,7 @@ def test_text_with_carriage_returns_alone_has_lines(tmp_path):
 @pytest.mark.parametrize("name", ["a.csv", "a.cha", "a.jsonl", "a.zip"])
 def test_what_is_no_text_is_not_read_as_one(tmp_path, name):
     (tmp_path / name).write_text("one two three\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"is not a text with one sentence per line.*babyssa prepare"):
+    with pytest.raises(DataError, match=r"not a text with one sentence per line.*babyssa prepare"):
         read_corpus(tmp_path / name)
 
 

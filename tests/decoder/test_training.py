@@ -199,7 +199,7 @@ def test_the_recipes_read(recipe, layers, batch, tmp_path):
     [
         ("", "the corpus is empty"),
         (" \n \n", "the corpus is empty"),
-        ("hi .\nyes .\nno .\n", "5 documents are to be held out of a corpus of 3"),
+        ("hi .\nyes .\nno .\n", "cannot hold out 5 documents from a corpus of 3"),
         ("hi .\n" * 7, "fewer than one sequence of 32"),
     ],
 )

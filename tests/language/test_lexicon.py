@@ -137,7 +137,7 @@ def edited(tmp_path, edit):
         (lambda raw: raw["verbs"][0].update(frame="transitive"), "frame 'transitive' needs objects"),
         (lambda raw: raw["adjectives"].append("red"), "'red' is not a mapping"),
         (lambda raw: raw.update(adverbs=[]), "no section 'adverbs'"),
-        (lambda raw: raw.update(pronouns=[]), "'pronouns' is not a list, or empty"),
+        (lambda raw: raw.update(pronouns=[]), "'pronouns' is not a list or is empty"),
     ],
 )
 def test_a_broken_entry_is_named(tmp_path, edit, said):

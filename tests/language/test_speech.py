@@ -58,7 +58,7 @@ REGISTER_ERRORS = [
     ),
     ("not_asked: [lose,", "not_asked: [loose,", "no verb 'loose'; did you mean 'lose'?"),
     ("third: 34,", "thrid: 34,", "no slot 'thrid'; did you mean 'third'?"),
-    ("third: 34,", "third: often,", "a weight is a number, or two, [young, old]"),
+    ("third: 34,", "third: often,", "a weight is a number, or two: [young, old]"),
     ("determiner: quantified}", "determiner: quantfied}", "no determiner 'quantfied'"),
     ("    young: 62", "    young: many", "field 'young' is 'many', expected a number"),
     ("  is: [is, are, am]", "  is: [is]", "'is' needs two or three forms"),
@@ -74,7 +74,7 @@ USAGE_ERRORS = [
         "  - ['\\bwill not\\b', 'won''t']",
         "is not [pattern, short form, share]",
     ),
-    ("openings: {oh: 9,", "openings: {oh: nine,", "a weight is a number, or two, [young, old]"),
+    ("openings: {oh: 9,", "openings: {oh: nine,", "a weight is a number, or two: [young, old]"),
 ]
 
 
