@@ -10,6 +10,7 @@ from babyssa.checks import checked
 from babyssa.decoder.config import DecoderTraining
 from babyssa.encoder.config import EncoderTraining
 from babyssa.errors import ConfigError
+from babyssa.figures import Format, Width
 from babyssa.synthetic.config import Data, Shifts, SyntheticTraining
 
 if TYPE_CHECKING:
@@ -31,13 +32,16 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
     allow_mixed: bool = False,
+    figures: Format = "png",
+    width: Width = "page",
     overwrite: bool = False,
 ) -> Comparison | Comparisons | LearningCurves:
     """Compare variants over seeds from probe results, or from the results of experiments.
 
     Each variant is compared with the baseline on the same pairs and the same seeds, with Holm correction. With
-    --out, writes comparison.csv, comparison.md, comparison.png and runs.csv (where every number comes from). With
-    --over, lines up checkpoints instead: learning curves with intervals over seeds, and where variants part.
+    --out, writes comparison.md, comparison.csv (every estimate), seeds.csv (every seed), runs.csv (where every
+    number comes from) and comparison.png (accuracies, and beside them paired differences). With --over, lines up
+    checkpoints instead: learning curves with intervals over seeds, and where variants part.
 
     Parameters
     ----------
@@ -59,6 +63,10 @@ def compare(
     allow_mixed : bool
         compare results of different suites, methods, reductions, precisions or tokenizers on the pairs that all
         have
+    figures : str
+        format of the figure
+    width : str
+        the figure's width in a two-column paper: of a column (3.03 inches) or of the page (6.3)
     overwrite : bool
         replace an earlier comparison in --out
 
@@ -81,12 +89,14 @@ def compare(
     babyssa compare runs --out comparison  # every probe result under runs
     babyssa compare results --out tables  # every experiment under results
     babyssa compare runs --out comparison --baseline ssa-1.5 --level 0.9
+    babyssa compare runs --out comparison --figures pdf --width column
     babyssa compare probed/* --over steps --out curves
     """
     if over is not None:
         from babyssa.comparison.curves import compare_curves
 
-        return compare_curves(folders, out, over=over, baseline=baseline, level=level, overwrite=overwrite)
+        how = {"figures": figures, "width": width, "overwrite": overwrite}
+        return compare_curves(folders, out, over=over, baseline=baseline, level=level, **how)
 
     from babyssa.comparison.comparison import compare
     from babyssa.console import say
@@ -99,6 +109,8 @@ def compare(
         resamples=resamples,
         seed=seed,
         allow_mixed=allow_mixed,
+        figures=figures,
+        width=width,
         overwrite=overwrite,
     )
     if out is not None:
@@ -117,7 +129,7 @@ def shift(
     sequences: int = Shifts.sequences,
     seed: int = Shifts.seed,
     data: tuple[Data, ...] = Shifts.data,
-    figures: Literal["png", "pdf", "svg"] = "png",
+    figures: Format = "png",
     overwrite: bool = False,
 ) -> ShiftResults:
     """Test models of synthetic tasks under shift: scale, length, one deviant number.

@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from babyssa.comparison.cells import StoredCell, check_one_variant_each, find_cells
-from babyssa.comparison.estimates import estimate, line_up, match_seeds, show_seed
+from babyssa.comparison.estimates import by_seed, estimate, line_up, match_seeds, show_seed
 from babyssa.comparison.report import Comparison, Comparisons
 from babyssa.comparison.results import StoredResult, check_comparable, find_results, read_result
 from babyssa.comparison.scalars import ScalarComparison, compare_scalars
 from babyssa.errors import ConfigError, DataError, nearest
-from babyssa.figures import save_figure
+from babyssa.figures import Format, Width, replace_figure
 from babyssa.files import atomic_write, check_overwrite
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FILES = ("comparison.csv", "comparison.md", "comparison.png", "runs.csv")
+FILES = ("comparison.csv", "comparison.md", "runs.csv", "seeds.csv")
 
 _ORDER = ("softmax", "ssa-1.5", "ssa-2", "ssa")
 
@@ -40,6 +40,8 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
     allow_mixed: bool = False,
+    figures: Format = "png",
+    width: Width = "page",
     overwrite: bool = False,
     notes: Sequence[str] = (),
 ) -> Comparison | Comparisons:
@@ -55,7 +57,7 @@ def compare(
     if seed < 0:
         raise ConfigError(f"seed is {seed}", remedy="choose 0 or more")
     if out is not None:
-        check_overwrite(Path(out), FILES, overwrite)
+        check_overwrite(Path(out), (*FILES, f"comparison.{figures}"), overwrite)
     how = {"level": level, "resamples": resamples, "seed": seed}
     cells = find_cells(folders)
     if cells:
@@ -64,7 +66,7 @@ def compare(
         results = [read_result(folder) for folder in find_results(folders)]
         found = compare_results(results, baseline or "softmax", allow_mixed, notes, **how)
     if out is not None:
-        _write(found, Path(out))
+        _write(found, Path(out), figures, width)
     return found
 
 
@@ -119,6 +121,7 @@ def compare_results(
     table = estimate(outcomes, phenomenon_of, runs, contrasts, level=level, resamples=resamples, seed=seed)
     return Comparison(
         table=table,
+        seeds=by_seed(outcomes, phenomenon_of, runs, contrasts),
         runs=_list_runs(results),
         variants=tuple(variants),
         baseline=variants[0] if len(variants) > 1 else None,
@@ -212,17 +215,23 @@ def _show_versions(result: StoredResult) -> str:
     return ", ".join(f"{name} {version}" for name, version in result.summary["versions"].items())
 
 
-def _write(found: Comparison | Comparisons, out: Path) -> None:
+def _write(found: Comparison | Comparisons, out: Path, figures: Format, width: Width) -> None:
+    import pandas as pd
+
     from babyssa.comparison.figures import draw_comparison, provenance
 
-    for name, frame in (("comparison.csv", found.table), ("runs.csv", found.runs)):
+    parts = found.parts if isinstance(found, Comparisons) else {"": found}
+    drawn = {title: part for title, part in parts.items() if isinstance(part, Comparison)}
+    frames = {"comparison.csv": found.table, "runs.csv": found.runs}
+    if drawn:
+        seeds = [part.seeds.assign(**({"measure": title} if title else {})) for title, part in drawn.items()]
+        frames["seeds.csv"] = pd.concat(seeds, ignore_index=True)
+    for name, frame in frames.items():
         with atomic_write(out / name) as file:
             frame.to_csv(file, index=False, lineterminator="\n")
     with atomic_write(out / "comparison.md") as file:
         file.write(found.to_markdown())
-    parts = found.parts if isinstance(found, Comparisons) else {"": found}
-    drawn = {title: part for title, part in parts.items() if isinstance(part, Comparison)}
     for title, part in drawn.items():
         words = re.findall(r"[\w.-]+", title) if len(drawn) > 1 else []
-        figure = out / f"{'-'.join(['comparison', *words])}.png"
-        save_figure(draw_comparison(part), figure, provenance(part))
+        stem = out / "-".join(["comparison", *words])
+        replace_figure(draw_comparison(part, width), stem, figures, provenance(part))

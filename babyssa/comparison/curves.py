@@ -16,7 +16,18 @@ from babyssa.comparison.results import StoredResult, check_comparable, find_resu
 from babyssa.comparison.statistics import t_interval
 from babyssa.display import Column, Shown, Table, percent
 from babyssa.errors import DataError
-from babyssa.figures import literal, save_figure, series, styled
+from babyssa.figures import (
+    SMALL,
+    WIDTHS,
+    Format,
+    Width,
+    fill,
+    literal,
+    replace_figure,
+    series,
+    set_caption,
+    styled,
+)
 from babyssa.files import atomic_write, check_overwrite
 
 if TYPE_CHECKING:
@@ -24,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Over = Literal["steps", "words"]
-FILES = ("curves.csv", "curves.md", "curves.png")
+FILES = ("curves.csv", "curves.md")
 MEAN = "mean over paradigms"
 _KEYS = {"steps": "step", "words": "words"}
 
@@ -112,6 +123,8 @@ def compare_curves(
     over: Over = "steps",
     baseline: str | None = None,
     level: float = 0.95,
+    figures: Format = "png",
+    width: Width = "page",
     overwrite: bool = False,
 ) -> LearningCurves:
     """Line up the probe results of checkpoints; :func:`babyssa.compare` explains the parameters.
@@ -124,7 +137,7 @@ def compare_curves(
         If there is no such baseline.
     """
     if out is not None:
-        check_overwrite(out, FILES, overwrite)
+        check_overwrite(out, (*FILES, f"curves.{figures}"), overwrite)
     runs = _by_point([read_result(folder) for folder in find_results(folders)], over)
     known = {variant for variant, _ in runs}
     variants = order_variants(known, baseline or "softmax")
@@ -132,7 +145,7 @@ def compare_curves(
     base = variants[0] if len(variants) > 1 else None
     curves = LearningCurves(over, base, level, table, _partings(table, variants))
     if out is not None:
-        _write(curves, Path(out))
+        _write(curves, Path(out), figures, width)
     return curves
 
 
@@ -226,44 +239,49 @@ def _partings(table: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
 
 
 @styled
-def draw_curves(curves: LearningCurves) -> Figure:
+def draw_curves(curves: LearningCurves, width: Width = "page") -> Figure:
     """Draw the mean and every paradigm, a line and a band for each variant; a mark where one parts for good."""
     from matplotlib.figure import Figure
 
     paradigms = list(dict.fromkeys(curves.points.paradigm))
-    columns = min(4, len(paradigms))
+    columns, inches = min(2 if width == "column" else 4, len(paradigms)), WIDTHS[width]
     lines = math.ceil(len(paradigms) / columns)
-    figure = Figure(figsize=(2.6 * columns, 2.0 * lines + 0.8))
+    figure = Figure(figsize=(inches, 1.25 * lines + 0.8))
     grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     partings = {(row.paradigm, row.variant): row.at for row in curves.partings.itertuples()}
     for axes, paradigm in zip(grid.flat, paradigms, strict=False):
         for number, variant in enumerate(curves.variants):
             here = curves.points[(curves.points.paradigm == paradigm) & (curves.points.variant == variant)]
             style = series(number)
-            axes.plot(here["at"], 100 * here.accuracy, **style, markersize=3, label=literal(variant))
+            axes.plot(here["at"], 100 * here.accuracy, **style, markersize=2.5, label=literal(variant))
             axes.fill_between(here["at"], 100 * here.low, 100 * here.high, color=style["color"], alpha=0.15, lw=0)
             at = partings.get((paradigm, variant), math.nan)
             if not math.isnan(at):
-                axes.axvline(at, color=style["color"], linestyle=":", linewidth=1)
-        axes.axhline(50, color="#555555", linestyle=(0, (4, 3)), linewidth=0.8)
-        axes.set_title(
-            literal(paradigm).replace("-", "-\n", 1), fontsize=7, fontweight="bold" if paradigm == MEAN else None
-        )
+                axes.axvline(at, color=style["color"], linestyle=":", linewidth=0.8)
+        axes.axhline(50, color="#555555", linestyle=(0, (4, 3)), linewidth=0.6)
+        title = fill(literal(paradigm).replace("_", " "), 0.95 * inches / columns)
+        axes.set_title(title, fontsize=SMALL, fontweight="bold" if paradigm == MEAN else None)
     # An interval of the mean of few seeds may reach beyond what an accuracy can be.
     axes.set_ylim(-3, 103)
     for axes in list(grid.flat)[len(paradigms) :]:
         axes.set_axis_off()
-    figure.supxlabel(f"{curves.over} seen" if curves.over == "words" else curves.over, fontsize=9)
-    figure.supylabel(f"accuracy (%), mean and {100 * curves.level:g}% interval over seeds", fontsize=9)
+    figure.supylabel("accuracy (%)", fontsize=7.5)
     figure.legend(
-        *grid.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(curves.variants)
+        *grid.flat[0].get_legend_handles_labels(),
+        loc="outside upper center",
+        ncols=min(len(curves.variants), int(inches / 0.75)),
     )
+    words = "words seen" if curves.over == "words" else curves.over
+    several = curves.points.n_seeds.max() > 1
+    mean = f"means and {100 * curves.level:g}% intervals over" if several else "no interval, since there is"
+    parted = "; dotted: from here on, a variant differs" if curves.partings["at"].notna().any() else ""
+    set_caption(figure, f"Over {words}; {mean} {_seeds(curves.points.n_seeds)}; dashed: chance{parted}.")
     return figure
 
 
-def _write(curves: LearningCurves, out: Path) -> None:
+def _write(curves: LearningCurves, out: Path, figures: Format, width: Width) -> None:
     with atomic_write(out / "curves.csv") as file:
         curves.points.to_csv(file, index=False, lineterminator="\n")
     with atomic_write(out / "curves.md") as file:
         file.write(curves.to_markdown())
-    save_figure(draw_curves(curves), out / "curves.png")
+    replace_figure(draw_curves(curves, width), out / "curves", figures)

@@ -175,9 +175,7 @@ def estimate(
     """
     import pandas as pd
 
-    groups: dict[tuple[str, str], list[str]] = {("mean", MEAN): list(outcomes)}
-    for phenomenon in sorted({phenomenon_of[name] for name in outcomes}):
-        groups["phenomenon", phenomenon] = [name for name in outcomes if phenomenon_of[name] == phenomenon]
+    groups = _groups(outcomes, phenomenon_of)
     sums = {key: np.zeros((resamples, len(runs))) for key in groups}
     rows = []
 
@@ -201,6 +199,43 @@ def estimate(
     table = pd.DataFrame(rows)
     _adjust(table, list(contrasts))
     return table
+
+
+def by_seed(
+    outcomes: dict[str, np.ndarray],
+    phenomenon_of: dict[str, str],
+    runs: Sequence[Run],
+    contrasts: dict[str, Contrast],
+) -> pd.DataFrame:
+    """The accuracy of each run in every paradigm and phenomenon and its mean, with those of a comparison's rows.
+
+    ``difference`` is that to the baseline's run of the same seed; NaN where seeds are not paired. The parameters
+    are those of :func:`estimate`.
+    """
+    import pandas as pd
+
+    groups = {("paradigm", name): [name] for name in outcomes} | _groups(outcomes, phenomenon_of)
+    accuracies = {name: table.mean(axis=1) for name, table in outcomes.items()}
+    frames = []
+    for (level, name), members in groups.items():
+        values = np.mean([accuracies[member] for member in members], axis=0)
+        differences = np.full(len(runs), np.nan)
+        for contrast in contrasts.values():
+            if contrast.paired:
+                differences[contrast.variant] = values[contrast.variant] - values[contrast.baseline]
+        who = {"variant": [run.variant for run in runs], "seed": [show_seed(run.seed) for run in runs]}
+        frames.append(
+            pd.DataFrame({"level": level, "name": name, **who, "accuracy": values, "difference": differences})
+        )
+    return pd.concat(frames, ignore_index=True)
+
+
+def _groups(outcomes: Iterable[str], phenomenon_of: dict[str, str]) -> dict[tuple[str, str], list[str]]:
+    """The paradigms of the mean and of each phenomenon."""
+    groups: dict[tuple[str, str], list[str]] = {("mean", MEAN): list(outcomes)}
+    for phenomenon in sorted({phenomenon_of[name] for name in outcomes}):
+        groups["phenomenon", phenomenon] = [name for name in outcomes if phenomenon_of[name] == phenomenon]
+    return groups
 
 
 def _accuracy(tables: list[np.ndarray], means: np.ndarray, own: list[Run], level: float) -> dict[str, Any]:

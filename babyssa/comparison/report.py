@@ -32,6 +32,9 @@ class Comparison(Shown):
         One row per paradigm, phenomenon (``level``) or mean over paradigms, and variant. Accuracies and
         differences are in 0..1. ``difference_low``, ``difference_high``, ``p`` and ``p_holm`` come from what
         ``difference_interval`` names; ``t_*`` and ``bootstrap_*`` give both methods always. NaN is unknown.
+    seeds : pandas.DataFrame
+        One row per paradigm, phenomenon or mean, variant and seed: accuracy, and the difference to the baseline's
+        model of the same seed, NaN if there is none.
     runs : pandas.DataFrame
         One row per probed model.
     variants : tuple of str
@@ -51,6 +54,7 @@ class Comparison(Shown):
     """
 
     table: pd.DataFrame
+    seeds: pd.DataFrame
     runs: pd.DataFrame
     variants: tuple[str, ...]
     baseline: str | None

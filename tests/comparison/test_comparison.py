@@ -545,7 +545,7 @@ def test_an_earlier_comparison_is_kept_unless_overwritten(runs, tmp_path):
     assert (out / "comparison.md").read_text() == "precious"
     assert [p.name for p in out.iterdir()] == ["comparison.md"]
     compare([runs], out, overwrite=True)
-    assert sorted(p.name for p in out.iterdir()) == sorted(FILES)
+    assert sorted(p.name for p in out.iterdir()) == sorted([*FILES, "comparison.png"])
 
 
 # The command
