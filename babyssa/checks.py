@@ -96,7 +96,8 @@ def hints_of(owner: Callable) -> dict[str, Any]:
     """The annotations of a function's parameters or of a class, evaluated; what a function returns is left out."""
     if inspect.isclass(owner):
         return typing.get_type_hints(owner, include_extras=True)
-    owner = inspect.unwrap(owner)
+    # A decorator that changes a signature states it, as inspect.signature knows.
+    owner = inspect.unwrap(owner, stop=lambda function: hasattr(function, "__signature__"))
     hints = {name: hint for name, hint in owner.__annotations__.items() if name != "return"}
     return typing.get_type_hints(SimpleNamespace(__annotations__=hints), owner.__globals__, include_extras=True)
 

@@ -323,16 +323,17 @@ def register(config_class: type[PreTrainedConfig]) -> None:
             auto.register(scored_config, _scored(model_class))
 
 
-def register_checkpoint(name: str | os.PathLike) -> None:
-    """Let the Auto classes load the checkpoint `name`, whatever its model type.
+def register_checkpoint(name: str | os.PathLike, revision: str | None = None) -> dict[str, Any]:
+    """Let the Auto classes load the checkpoint `name`, whatever its model type; returns what its config.json says.
 
-    Importing :mod:`babyssa.attention` registers the model types that it lists. Does nothing for a checkpoint
+    Importing :mod:`babyssa.attention` registers the model types that it lists. Registers nothing for a checkpoint
     without a scoring of this package.
     """
-    values, _ = PreTrainedConfig.get_config_dict(name)
+    values, _ = PreTrainedConfig.get_config_dict(name, revision=revision)
     kind = str(values.get("model_type", ""))
     if kind.startswith(_PREFIX) and kind.removeprefix(_PREFIX) in CONFIG_MAPPING:
         register(CONFIG_MAPPING[kind.removeprefix(_PREFIX)])
+    return values
 
 
 def set_scoring(model: PreTrainedModel, config: Any) -> PreTrainedModel:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from babyssa.checks import checked
+from babyssa.commands.named import names_model
 
 if TYPE_CHECKING:
     from babyssa.decoder.harness import HarnessResult, HarnessResults
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 
 @checked
+@names_model
 def score(
     model: Any,
     sentences: Iterable[str] | None = None,
@@ -149,6 +151,7 @@ def score(
 
 
 @checked
+@names_model
 def perplexity(
     model: Any,
     texts: Iterable[str] | str,
@@ -236,6 +239,7 @@ def perplexity(
 
 
 @checked
+@names_model
 def generate(
     model: Any,
     prompts: Iterable[str] = ("",),
@@ -259,7 +263,6 @@ def generate(
         divides the logits before a token is drawn; 0 always takes the most probable token
     seed : int
         decides what is drawn for each prompt, whatever the others are
-
     device : str, optional
         cpu, cuda, cuda:1, ... (default: a GPU if there is one)
 
@@ -293,6 +296,7 @@ def generate(
 
 
 @checked
+@names_model
 def evaluate(
     models: Iterable[str] | Any,
     tasks: Iterable[str] | None = None,

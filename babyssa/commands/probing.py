@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from babyssa.checks import checked
+from babyssa.commands.named import names_model
 from babyssa.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 
 @checked
+@names_model
 def probe(
     model: Any,
     suite: Any = "packaged",
@@ -155,10 +157,15 @@ def probe(
 
 def _checkpoints(run: Any, out: Path | None) -> list[tuple[Path, Path]]:
     """The checkpoints of a run, each with the folder for its result."""
+    from babyssa.models.loading import ModelSource
     from babyssa.models.run_config import list_checkpoints
 
     if out is None:
         raise ConfigError("--all-checkpoints writes a result for each", remedy="give --out")
+    if isinstance(run, ModelSource):
+        if run.revision is not None:
+            raise ConfigError("a run folder has no revisions", remedy="leave out --revision or --all-checkpoints")
+        run = run.name
     run = Path(run) if isinstance(run, (str, Path)) else Path()
     found = list_checkpoints(run)
     if not found:
@@ -167,6 +174,7 @@ def _checkpoints(run: Any, out: Path | None) -> list[tuple[Path, Path]]:
 
 
 @checked
+@names_model
 def diagnose(
     model: Any,
     *,
@@ -234,6 +242,7 @@ def diagnose(
 
 
 @checked
+@names_model
 def attention_maps(
     model: Any,
     text: str | None = None,
@@ -319,6 +328,7 @@ def saturation(
     *,
     scoring: dict[str, list[str]] | None = None,
     keys: int = 16,
+    revision: str | None = None,
     out: Path | None = None,
     overwrite: bool = False,
 ) -> Saturation:
@@ -333,12 +343,14 @@ def saturation(
     Parameters
     ----------
     scorings : iterable of str, or mapping of str to config, optional
-        names of scoring functions, or model folders (default: all scorings with a known law); in Python also
-        configs under labels
+        names of scoring functions, model folders or hub ids (default: all scorings with a known law); in Python
+        also configs under labels
     scoring : dict, optional
         parameters of those scorings that have them, one or several values each (alone: of ssa, beside softmax)
     keys : int
         number of keys, the leading one included; from 4 to 10,000
+    revision : str, optional
+        branch, tag or commit of models on the hub (default: their main branch)
     out : path-like, optional
         folder to write to
     overwrite : bool
@@ -374,7 +386,7 @@ def saturation(
     from babyssa.console import say
     from babyssa.probing.saturation import saturation, write_saturation
 
-    result = saturation(scorings, scoring=scoring, keys=keys)
+    result = saturation(scorings, scoring=scoring, keys=keys, revision=revision)
     if out is not None:
         write_saturation(result, Path(out))
         say(f"wrote saturation.csv, curves.csv, saturation.png to {out}")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from babyssa.checks import checked
+from babyssa.commands.named import names_model
 
 if TYPE_CHECKING:
     from babyssa.sharing.export import Export
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 
 @checked
+@names_model
 def export(model: Any, *, out: Path, overwrite: bool = False) -> Export:
     """Export a model as a folder that transformers loads where babyssa is not installed.
 

@@ -31,7 +31,7 @@ from babyssa.console import quiet_transformers, say
 from babyssa.corpus.cleaning import LONG_WORD, WORD_LIMIT
 from babyssa.corpus.interruptible import interruptible
 from babyssa.corpus.preparation import corpus_file, numbered_sentences
-from babyssa.errors import DataError, ModelError
+from babyssa.errors import ConfigError, DataError, ModelError
 from babyssa.files import atomic_write, check_overwrite, read_json, write_json
 
 if TYPE_CHECKING:
@@ -145,7 +145,9 @@ def save_tokenizer(tokenizer: PreTrainedTokenizerFast, folder: str | Path) -> No
                     file.write(path.read_bytes())
 
 
-def load_tokenizer(name: str | Path) -> PreTrainedTokenizerFast:
+def load_tokenizer(
+    name: str | Path, *, revision: str | None = None, trust_remote_code: bool = False
+) -> PreTrainedTokenizerFast:
     """Load a tokenizer, for training, scoring and generation alike.
 
     If there is a tokenizer.json, it decides the ids. If the class named in tokenizer_config.json would give
@@ -155,6 +157,10 @@ def load_tokenizer(name: str | Path) -> PreTrainedTokenizerFast:
     ----------
     name : path-like
         A folder, a tokenizer.json file of any name, or a hub id.
+    revision : str, optional
+        Branch, tag or commit of a hub id; its main branch by default.
+    trust_remote_code : bool
+        Run the Python code that comes with the tokenizer, which can do whatever you can.
 
     Returns
     -------
@@ -167,6 +173,7 @@ def load_tokenizer(name: str | Path) -> PreTrainedTokenizerFast:
         If it is missing, incomplete or broken.
     """
     path = Path(name)
+    check_revision(name, revision)
     if path.is_file():
         return _from_file(path, None)
     if path.is_dir():
@@ -189,6 +196,7 @@ def load_tokenizer(name: str | Path) -> PreTrainedTokenizerFast:
         file = cached_file(
             str(name),
             TOKENIZER_FILES[0],
+            revision=revision,
             _raise_exceptions_for_gated_repo=False,
             _raise_exceptions_for_missing_entries=False,
             _raise_exceptions_for_connection_errors=False,
@@ -200,9 +208,17 @@ def load_tokenizer(name: str | Path) -> PreTrainedTokenizerFast:
         ):
             return _from_file(Path(file), None)
         try:
-            tokenizer = AutoTokenizer.from_pretrained(str(name), trust_remote_code=False)
+            tokenizer = AutoTokenizer.from_pretrained(
+                str(name), revision=revision, trust_remote_code=trust_remote_code
+            )
         except Exception as error:  # both libraries raise bare Exception for a file of the wrong form
             said = next(iter(str(error).split("\n")), "") or type(error).__name__
+            if "custom code" in said:
+                raise ModelError(
+                    "the tokenizer needs the code that comes with it, which could do whatever you can",
+                    path=name,
+                    remedy="read it, and if you trust it, pass --trust-remote-code",
+                ) from error
             if not path.is_dir():
                 raise ModelError(
                     f"no such tokenizer folder, and the hub does not give it: {said}",
@@ -270,6 +286,15 @@ def may_be_hub_id(name: str) -> bool:
     """Whether `name`, which is no local file, has the form of a hub id: ``id`` or ``owner/id``."""
     parts = name.split("/")
     return len(parts) <= 2 and all(part and not part.startswith((".", "~")) for part in parts)
+
+
+def check_revision(name: str | Path, revision: str | None) -> None:
+    """Raise ConfigError where a revision is asked of a folder or file: only the hub has them."""
+    if revision is not None and Path(name).exists():
+        raise ConfigError(
+            f"{name} is on this machine, and has no revision '{revision}'",
+            remedy="leave it out, or name a checkpoint of a run by its folder: RUN/checkpoints/...",
+        )
 
 
 def _from_file(file: Path, by_class: Any) -> PreTrainedTokenizerFast:

@@ -14,7 +14,7 @@ from lm_eval.api.model import LM
 from lm_eval.api.registry import register_model
 
 from babyssa.errors import ConfigError
-from babyssa.models.loading import LoadedModel, as_loaded
+from babyssa.models.loading import LoadedModel, ModelSource, as_loaded
 from babyssa.models.sentences import score
 
 NAME = "babyssa-mlm"
@@ -34,6 +34,10 @@ class MaskedModel(LM):
         Rows in one forward pass; does not change scores.
     device : str, optional
         Where to put the model.
+    revision : str, optional
+        Branch, tag or commit of a hub id.
+    trust_remote_code : bool
+        Run the code that comes with the model.
 
     Raises
     ------
@@ -48,8 +52,12 @@ class MaskedModel(LM):
         batch_size: int | str | None = None,
         device: str | None = None,
         max_batch_size: int | None = None,
+        revision: str | None = None,
+        trust_remote_code: bool = False,
     ):
         super().__init__()
+        if isinstance(pretrained, str):
+            pretrained = ModelSource(pretrained, revision, trust_remote_code)
         self.loaded: LoadedModel = as_loaded(pretrained, device=device)
         if self.loaded.kind != "masked":
             raise ConfigError(f"{NAME} takes a masked model, not a {self.loaded.kind} one", remedy="use model hf")

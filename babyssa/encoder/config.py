@@ -102,8 +102,10 @@ class EncoderTraining(Recipe):
     tokenizer : Path, optional
         A tokenizer folder; without one, that of `init`, or a new one that is trained on the corpus.
     init : Path, optional
-        A run, or a checkpoint of one, whose weights this run starts from, such as one on another corpus; it has
-        the same variant and size.
+        A run, a checkpoint of one, or a hub id, whose weights this run starts from, such as one on another
+        corpus; it has the same variant and size.
+    init_revision : str, optional
+        Branch, tag or commit of `init` on the hub, such as chck_10M (default: its main branch).
     vocab_size : int
         Vocabulary of the tokenizer, where one is trained.
     variant : str
@@ -128,6 +130,7 @@ class EncoderTraining(Recipe):
     out: Path
     tokenizer: Path | None = None
     init: Path | None = None
+    init_revision: str | None = None
     vocab_size: int = 8192
     variant: str = "softmax"
     scoring: dict[str, Any] = field(default_factory=dict)

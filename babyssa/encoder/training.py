@@ -34,8 +34,9 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
     file = corpus_file(settings.corpus)
     text = read_corpus(settings.corpus)
     rows, held_out = split(text, settings.evaluation.held_out)
+    given = (settings.init, settings.init_revision) if settings.tokenizer is None else (settings.tokenizer, None)
     tokenizer = masked_tokenizer(
-        run_tokenizer(settings.tokenizer or settings.init, file, settings.vocab_size, settings.size.max_length)
+        run_tokenizer(given[0], file, settings.vocab_size, settings.size.max_length, revision=given[1])
     )
     vocabulary = Vocabulary.of(tokenizer)
     encoded = encode_corpus(text, tokenizer, file)
@@ -45,7 +46,7 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
     model = build_encoder(
         settings.size, tokenizer, variant=settings.variant, scoring=settings.scoring, seed=settings.seed
     )
-    init = {} if settings.init is None else start_from(settings.init, model, tokenizer)
+    init = {} if settings.init is None else start_from(settings.init, settings.init_revision, model, tokenizer)
     lengths = map(len, encode_sentences(tokenizer, held_out))
     held_out = [s for s, n in zip(held_out, lengths, strict=True) if 2 < n <= settings.size.max_length]
     objective = Objective(
@@ -78,7 +79,9 @@ def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> Trai
     )
 
 
-def start_from(run: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
+def start_from(
+    run: Path, revision: str | None, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
+) -> dict[str, Any]:
     """Give a new encoder the weights of a trained one.
 
     Returns
@@ -95,7 +98,7 @@ def start_from(run: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizer
     """
     from babyssa.models import load_model, weights_sha256
 
-    loaded = load_model(run, "cpu")
+    loaded = load_model(run, "cpu", revision=revision)
     if tokenizer_sha256(loaded.tokenizer) != tokenizer_sha256(tokenizer):
         raise ConfigError(f"init {run} was trained with another tokenizer", remedy="leave out --tokenizer")
     weights = loaded.model.state_dict()

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.models.auto.modeling_auto import (
     MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
     MODEL_FOR_MASKED_LM_MAPPING_NAMES,
@@ -19,9 +20,9 @@ from transformers.models.auto.modeling_auto import (
 
 from babyssa.attention import register_checkpoint
 from babyssa.attention.adapter import longest_sequence
-from babyssa.console import quiet_transformers
+from babyssa.console import quiet_transformers, say
 from babyssa.corpus import load_tokenizer, tokenizer_sha256
-from babyssa.corpus.tokenizer import VOCABULARIES, may_be_hub_id
+from babyssa.corpus.tokenizer import VOCABULARIES, check_revision, may_be_hub_id
 from babyssa.errors import BabySSAError, ConfigError, ModelError
 from babyssa.files import check_checksums, read_yaml, tensors_sha256
 from babyssa.models.products import multiplying
@@ -34,11 +35,23 @@ _PICKLES = ("pytorch_model*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
 
 
 @dataclass(frozen=True)
+class ModelSource:
+    """What :func:`load_model` takes: a model folder or hub id, a revision of it, and whether its code may run."""
+
+    name: str
+    revision: str | None = None
+    trust_remote_code: bool = False
+
+    def __str__(self) -> str:
+        return self.name if self.revision is None else f"{self.name}@{self.revision}"
+
+
+@dataclass(frozen=True)
 class LoadedModel:
     """A language model, its tokenizer, and what kind of model it is.
 
-    ``name`` is the folder or hub id it came from; ``max_tokens`` is the longest sequence it takes, special
-    tokens included (None if it has no limit).
+    ``name`` is the folder or hub id it came from, with ``@REVISION`` if one was asked for; ``max_tokens`` is the
+    longest sequence it takes, special tokens included (None if it has no limit).
     """
 
     model: Any
@@ -53,11 +66,17 @@ class LoadedModel:
         return next(self.model.parameters()).device
 
 
-def load_model(name: str | Path, device: str | torch.device | None = None) -> LoadedModel:
+def load_model(
+    name: str | Path,
+    device: str | torch.device | None = None,
+    *,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
+) -> LoadedModel:
     """Load any masked or causal language model that transformers can load, in float32 and in eval mode.
 
-    Weights are read from safetensors only, no code that comes with a model is run, and a folder with
-    checksums.json, such as a run folder, is checked against it.
+    Weights are read from safetensors only, no code that comes with a model is run unless it is trusted, and a
+    folder with checksums.json, such as a run folder, is checked against it.
 
     Parameters
     ----------
@@ -65,6 +84,10 @@ def load_model(name: str | Path, device: str | torch.device | None = None) -> Lo
         A folder in save_pretrained format (with the tokenizer in it), or a hub id.
     device : str or torch.device, optional
         Where to put it; a GPU if there is one, else the CPU.
+    revision : str, optional
+        Branch, tag or commit of a hub id; its main branch by default.
+    trust_remote_code : bool
+        Run the Python code that comes with the model, which can do whatever you can.
 
     Returns
     -------
@@ -74,24 +97,26 @@ def load_model(name: str | Path, device: str | torch.device | None = None) -> Lo
     ------
     ModelError
         If the folder is missing or incomplete, the checkpoint lacks weights, the model is neither masked nor
-        causal, its weights are a pickle, or the tokenizer does not fit it.
+        causal, its weights are a pickle, it needs code that is not trusted, or the tokenizer does not fit it.
     DamageError
         If a file is not what the folder's checksums say that it was.
     ConfigError
-        If there is no such device.
+        If there is no such device, or a folder is given with a revision.
     """
     folder = Path(name)
+    check_revision(name, revision)
     if folder.is_dir():
         check_checksums(folder)
         _check_folder(folder)
     elif folder.exists() or not may_be_hub_id(str(name)):
         what = "is a file, not a model folder" if folder.exists() else "no such model folder"
         raise ModelError(what, path=folder, remedy="pass a folder written by save_pretrained, or a hub id")
+    hub = {"revision": revision, "trust_remote_code": trust_remote_code}
     with quiet_transformers():
-        _attempt(name, register_checkpoint, name)
-        config = _attempt(name, AutoConfig.from_pretrained, name, trust_remote_code=False)
+        _check_code(name, _attempt(name, register_checkpoint, name, revision), trust_remote_code)
+        config = _attempt(name, AutoConfig.from_pretrained, name, **hub)
         kind = _kind_of(config, name)
-        tokenizer = load_tokenizer(name)
+        tokenizer = load_tokenizer(name, **hub)
         auto = AutoModelForMaskedLM if kind == "masked" else AutoModelForCausalLM
         model, report = _attempt(
             name,
@@ -100,8 +125,8 @@ def load_model(name: str | Path, device: str | torch.device | None = None) -> Lo
             config=config,
             dtype=torch.float32,
             output_loading_info=True,
-            trust_remote_code=False,
             use_safetensors=True,
+            **hub,
         )
     _check_tokenizer(folder, tokenizer)
     missing = sorted(report["missing_keys"])
@@ -119,11 +144,11 @@ def load_model(name: str | Path, device: str | torch.device | None = None) -> Lo
             f"cannot use device '{device}': {str(error).splitlines()[0]}", remedy="use cpu"
         ) from None
     model.eval()
-    return as_loaded((model, tokenizer), name=str(name))
+    return as_loaded((model, tokenizer), name=str(ModelSource(str(name), revision)))
 
 
 def as_loaded(model: Any, *, name: str | None = None, device: str | torch.device | None = None) -> LoadedModel:
-    """A LoadedModel from a LoadedModel, a (model, tokenizer) pair in memory, or a folder or hub id.
+    """A LoadedModel from a LoadedModel, a (model, tokenizer) pair in memory, a folder or hub id, or a ModelSource.
 
     A model in memory is used as it is, where it is: neither its device nor its mode is changed.
 
@@ -136,6 +161,8 @@ def as_loaded(model: Any, *, name: str | None = None, device: str | torch.device
         return model
     if isinstance(model, (str, Path)):
         return load_model(model, device)
+    if isinstance(model, ModelSource):
+        return load_model(model.name, device, revision=model.revision, trust_remote_code=model.trust_remote_code)
     if not isinstance(model, tuple | list) or len(model) != 2 or not hasattr(model[0], "config"):
         expected = "expected a model folder, a hub id or a pair (model, tokenizer)"
         raise ConfigError(f"model is {reprlib.repr(model)}, {expected}")
@@ -178,8 +205,29 @@ def evaluating(model: nn.Module, precision: Precision = "float32") -> Iterator[N
             module.training = True
 
 
+def _check_code(name: str | Path, config: dict[str, Any], trusted: bool) -> None:
+    """Say whether the code that comes with a model runs; raise ModelError if it is needed and not trusted."""
+    model_type = config.get("model_type")
+    known = model_type in CONFIG_MAPPING
+    places = [place for place in (config.get("auto_map") or {}).values() if isinstance(place, str)]
+    # Where this package has the class, it is the one that is used.
+    if not places or (known and not CONFIG_MAPPING[model_type].__module__.startswith("transformers.")):
+        return
+    files = ", ".join(sorted({f"{place.rpartition('.')[0]}.py" for place in places}))
+    if trusted:
+        say(f"{name}: running the code that comes with it ({files}), which can do whatever you can")
+    elif known:
+        say(f"{name}: the code that comes with it ({files}) does not run without --trust-remote-code")
+    else:
+        raise ModelError(
+            f"needs the code that comes with it ({files}), which could do whatever you can",
+            path=name,
+            remedy="read it, and if you trust it, pass --trust-remote-code",
+        )
+
+
 def _kind_of(config: Any, name: str | Path, architecture: str | None = None) -> Kind:
-    """Masked or causal: by the class that was saved, else by what transformers has for the model type."""
+    """Masked or causal: by the class that was saved, its own code, or what transformers has for the model type."""
     saved = [architecture] if architecture else list(getattr(config, "architectures", None) or [])
     masked, causal = (
         {name for names in mapping.values() for name in ([names] if isinstance(names, str) else names)}
@@ -192,6 +240,9 @@ def _kind_of(config: Any, name: str | Path, architecture: str | None = None) -> 
             return "masked"
         if class_name.endswith(("ForCausalLM", "LMHeadModel")) or class_name in causal:
             return "causal"
+    for kind, auto in (("masked", "AutoModelForMaskedLM"), ("causal", "AutoModelForCausalLM")):
+        if auto in (getattr(config, "auto_map", None) or {}):
+            return kind
     if config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not getattr(config, "is_decoder", False):
         return "masked"
     if config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:

@@ -22,7 +22,7 @@ from babyssa.display import Column, Shown, Table
 from babyssa.errors import ConfigError, ModelError
 from babyssa.figures import COLOURS, LINES, literal, save_figure, styled
 from babyssa.files import atomic_write, check_checksums
-from babyssa.models.loading import as_loaded
+from babyssa.models.loading import ModelSource, as_loaded
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -110,7 +110,7 @@ def scoring_layers(model: Any) -> list[Scoring]:
 
     Parameters
     ----------
-    model : str, path-like, LoadedModel, (model, tokenizer) or nn.Module
+    model : str, path-like, ModelSource, LoadedModel, (model, tokenizer) or nn.Module
         A folder in save_pretrained format, of any model; a hub id or a model in memory.
 
     Raises
@@ -191,9 +191,12 @@ def learned_numbers(
     ModelError
         As :func:`scoring_layers`, or if the model has no attention.
     """
+    if isinstance(model, ModelSource) and model.revision is None and Path(model.name).is_dir():
+        # What is read from files runs no code.
+        model = model.name
     modules = scoring_layers(model)
     in_files = isinstance(model, (str, Path))
-    name = str(model) if in_files else type(model).__name__
+    name = str(model) if in_files or isinstance(model, ModelSource) else type(model).__name__
     if not modules:
         raise ModelError("has no attention, so no head to show", path=name)
     now, history = list(_now(modules)), _history(Path(model), modules) if in_files else ()

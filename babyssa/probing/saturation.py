@@ -30,6 +30,7 @@ from babyssa.display import Column, Shown, Table
 from babyssa.errors import ConfigError
 from babyssa.figures import literal, series, styled
 from babyssa.files import atomic_write
+from babyssa.models.loading import ModelSource
 from babyssa.probing.heads import scoring_layers
 
 if TYPE_CHECKING:
@@ -160,13 +161,14 @@ def saturation(
     *,
     scoring: Mapping[str, Any] | None = None,
     keys: int = 16,
+    revision: str | None = None,
 ) -> Saturation:
     """Measure the weight left to the other keys; :func:`babyssa.saturation` explains the parameters."""
     if type(keys) is not int or not 4 <= keys <= _MOST_KEYS:
         raise ConfigError(f"keys is {keys!r}", remedy=f"a whole number from 4 to {_MOST_KEYS:,}")
     curves = []
     changes = {key.replace("-", "_"): value for key, value in (scoring or {}).items()}
-    for subject in _subjects(scorings, changes):
+    for subject in _subjects(scorings, changes, revision):
         module = build_scoring(_without_learning(subject.config), _heads(subject.config)).eval()
         for condition in CONDITIONS:
             curve = _measure(subject.label, module, Setting(condition, keys))
@@ -174,7 +176,9 @@ def saturation(
     return Saturation(keys, tuple(curves))
 
 
-def _subjects(scorings: Iterable[str] | Mapping[str, Any] | None, changes: Mapping[str, Any]) -> list[_Subject]:
+def _subjects(
+    scorings: Iterable[str] | Mapping[str, Any] | None, changes: Mapping[str, Any], revision: str | None
+) -> list[_Subject]:
     if isinstance(scorings, Mapping):
         return [_Subject(label, config) for label, config in scorings.items()]
     if scorings is None and not changes:
@@ -187,7 +191,8 @@ def _subjects(scorings: Iterable[str] | Mapping[str, Any] | None, changes: Mappi
     found, used = [], set()
     for name in names:
         if name in models:
-            found += _heads_of_model(name, alone=len(models) == 1)
+            model = name if revision is None else ModelSource(name, revision)
+            found += _heads_of_model(model, alone=len(models) == 1)
             continue
         config = scoring_config(name)
         own = {key: value for key, value in changes.items() if hasattr(config, key)}
@@ -202,7 +207,7 @@ def _subjects(scorings: Iterable[str] | Mapping[str, Any] | None, changes: Mappi
     return found
 
 
-def _heads_of_model(name: str, alone: bool) -> list[_Subject]:
+def _heads_of_model(name: str | ModelSource, alone: bool) -> list[_Subject]:
     """The distinct scorings that the heads of a model have learned."""
     places: dict[tuple[int, Any], list[int]] = {}
     layers = scoring_layers(name)

@@ -128,11 +128,15 @@ def check_run(settings: RunSettings, overwrite: bool) -> None:
 
 
 def run_tokenizer(
-    folder: Path | None, text: Path | Iterable[str], vocab_size: int, max_length: int
+    folder: Path | None,
+    text: Path | Iterable[str],
+    vocab_size: int,
+    max_length: int,
+    revision: str | None = None,
 ) -> PreTrainedTokenizerBase:
     """The tokenizer in `folder`, or without one, a new one trained on `text`: a file, or its lines."""
     if folder is not None:
-        tokenizer = load_tokenizer(folder)
+        tokenizer = load_tokenizer(folder, revision=revision)
     else:
         say(f"no tokenizer given: training one of {vocab_size} tokens on the corpus")
         with tempfile.TemporaryDirectory() as scratch:

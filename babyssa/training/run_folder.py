@@ -56,6 +56,7 @@ NOT_COMPARED = (
     "out",
     "tokenizer",
     "init",
+    "init_revision",
     "vocab_size",
     "optimisation.precision",
     "optimisation.resume_every",

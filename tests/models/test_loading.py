@@ -6,6 +6,8 @@ import shutil
 import pytest
 import torch
 
+import babyssa
+from babyssa.corpus import load_tokenizer
 from babyssa.errors import ConfigError, ModelError
 from babyssa.models import load_model, score
 from babyssa.models.loading import as_loaded, weights_sha256
@@ -142,19 +144,79 @@ def test_an_encoder_decoder_is_refused(masked):
         as_loaded((T5ForConditionalGeneration(config), tokenizer))
 
 
-def test_remote_code_is_never_run(folder):
-    ran = folder.parent / "ran"
-    (folder / "evil.py").write_text(
-        f"open({str(ran)!r}, 'w').close()\nfrom transformers import RobertaConfig as C, RobertaForMaskedLM as M\n"
+@pytest.fixture
+def with_code(folder, make, tmp_path):
+    """The masked model's folder as one that needs a class of its own, whose code leaves a file behind."""
+    (folder / "modeling_own.py").write_text(
+        f"open({str(tmp_path / 'ran')!r}, 'w').close()\n"
+        "from transformers import RobertaConfig, RobertaForMaskedLM\n\n\n"
+        "class OwnConfig(RobertaConfig):\n    model_type = 'own'\n\n\n"
+        "class OwnForMaskedLM(RobertaForMaskedLM):\n    config_class = OwnConfig\n"
     )
-    edit_json(
-        folder / "config.json",
-        model_type="evil",
-        auto_map={"AutoConfig": "evil.C", "AutoModelForMaskedLM": "evil.M"},
-    )
-    with pytest.raises(ModelError):
-        load_model(folder)
-    assert not ran.exists()
+    classes = {"AutoConfig": "modeling_own.OwnConfig", "AutoModelForMaskedLM": "modeling_own.OwnForMaskedLM"}
+    edit_json(folder / "config.json", model_type="own", architectures=["OwnForMaskedLM"], auto_map=classes)
+    return folder
+
+
+def test_code_that_comes_with_a_model_runs_only_if_it_is_trusted(with_code, masked, run_babyssa, tmp_path):
+    status, _, err = run_babyssa("score", with_code, "the dog is big .")
+    assert status == 1 and err.count("\n") == 1
+    assert "needs the code that comes with it (modeling_own.py)" in err and "pass --trust-remote-code" in err
+    assert not (tmp_path / "ran").exists()
+    status, out, err = run_babyssa("score", with_code, "the dog is big .", "--json", "--trust-remote-code")
+    assert status == 0 and (tmp_path / "ran").exists()
+    assert "running the code that comes with it (modeling_own.py), which can do whatever you can" in err
+    (expected,) = score(masked, ["the dog is big ."])
+    assert json.loads(out)["sentences"][0]["score"] == pytest.approx(expected.score, abs=1e-5)
+
+
+def test_a_known_class_is_used_unless_the_code_is_trusted_and_that_is_said(with_code, capsys, tmp_path):
+    edit_json(with_code / "config.json", model_type="roberta")
+    assert type(load_model(with_code).model).__name__ == "RobertaForMaskedLM"
+    assert "(modeling_own.py) does not run without --trust-remote-code" in capsys.readouterr().err
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_tokenizer_with_code_is_refused_unless_it_is_trusted(folder):
+    (folder / "config.json").unlink()
+    code = {"AutoTokenizer": [None, "own.Own"]}
+    edit_json(folder / "tokenizer_config.json", tokenizer_class="Own", auto_map=code)
+    with pytest.raises(ModelError, match=r"the tokenizer needs the code that comes with it.*--trust-remote-code"):
+        load_tokenizer(folder)
+
+
+@pytest.mark.parametrize("verb", ["score", "perplexity", "generate", "evaluate", "probe", "diagnose", "attention"])
+def test_a_folder_has_no_revision(run_babyssa, masked_folder, verb, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("the dog is big .\n")
+    words = {"perplexity": [text], "evaluate": ["--tasks", "copa"], "probe": [], "diagnose": []}
+    status, _, err = run_babyssa(verb, masked_folder, *words.get(verb, ["the dog"]), "--revision", "chck_1M")
+    assert status == 2 and err.count("\n") == 1
+    assert f"{masked_folder} is on this machine, and has no revision 'chck_1M'" in err
+
+
+def test_a_model_in_memory_has_no_revision(masked):
+    with pytest.raises(ConfigError, match="revision is given for a model in memory"):
+        babyssa.score(masked, ["the dog"], revision="main")
+
+
+def test_the_hub_is_asked_for_the_revision_of_every_file(run_babyssa, masked_folder, monkeypatch, tmp_path):
+    """A hub that has one model, in a cache such as the hub's own: files are found by their revision."""
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    place = tmp_path / "models--someone--tiny"
+    shutil.copytree(masked_folder, place / "snapshots" / commit)
+    (place / "refs").mkdir()
+    (place / "refs" / "chck_1M").write_text(commit)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("transformers.utils.hub.constants.HF_HUB_CACHE", str(tmp_path))
+    status, out, err = run_babyssa("score", "someone/tiny", "the dog", "--json", "--revision", "chck_1M")
+    assert status == 0, err
+    found = json.loads(out)
+    assert found["model"] == "someone/tiny@chck_1M"
+    (expected,) = score(masked_folder, ["the dog"])
+    assert found["sentences"][0]["score"] == expected.score
+    status, _, err = run_babyssa("score", "someone/tiny", "the dog")
+    assert status == 1 and err.count("\n") == 1
 
 
 def test_the_hash_is_of_the_weights_wherever_they_are(masked, masked_folder, make):

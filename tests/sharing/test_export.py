@@ -94,6 +94,27 @@ def test_a_difference_would_be_seen(outside):
 def test_an_export_is_read_again_with_this_package(exported, run_babyssa):
     status, stdout, _ = run_babyssa("score", exported / "encoder-ssa-1.5", "the dog is big .")
     assert status == 0 and "dog" in stdout
+    trusting = ("score", exported / "encoder-ssa-1.5", "the dog is big .", "--trust-remote-code")
+    # This package has the class, so that nothing needs to be trusted.
+    assert run_babyssa(*trusting) == (0, stdout, "")
+
+
+def test_an_export_is_read_by_its_own_code_where_this_package_does_not_know_it(exported, run_babyssa, tmp_path):
+    folder = shutil.copytree(exported / "encoder-ssa-1.5", tmp_path / "foreign")
+    (folder / "checksums.json").unlink()
+    for name in ("config.json", "modeling_babyssa.py"):
+        text = (folder / name).read_text()
+        (folder / name).write_text(text.replace("babyssa-roberta", "foreign-roberta"))
+    status, _, err = run_babyssa("score", folder, "the dog is big .")
+    assert status == 1 and "needs the code that comes with it (modeling_babyssa.py)" in err
+    status, own, err = run_babyssa("score", folder, "the dog is big .", "--json", "--trust-remote-code")
+    assert status == 0 and "running the code that comes with it" in err
+    _, expected, _ = run_babyssa("score", exported / "encoder-ssa-1.5", "the dog is big .", "--json")
+    score, wanted = (json.loads(each)["sentences"][0]["score"] for each in (own, expected))
+    assert score == pytest.approx(wanted, abs=1e-5)
+
+
+def test_an_export_loads_with_this_package_bit_for_bit(exported):
     with np.load(exported / "encoder-ssa-1.5.npz") as expected, torch.no_grad():
         model = AutoModelForMaskedLM.from_pretrained(exported / "encoder-ssa-1.5")
         inputs = {key: torch.tensor(expected[key]) for key in ("input_ids", "attention_mask")}
