@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,7 +28,7 @@ from babyssa.figures import (
     set_caption,
     styled,
 )
-from babyssa.files import atomic_write, check_overwrite
+from babyssa.files import atomic_write, check_overwrite, read_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,6 +58,8 @@ class LearningCurves(Shown):
     partings : pandas.DataFrame
         For each paradigm and variant the first point from which on, up to the last one, the interval of the
         difference excludes 0 on the same side; NaN where there is none.
+    last : tuple of StoredResult
+        What each run had learned at its end.
     """
 
     over: Over
@@ -65,6 +67,7 @@ class LearningCurves(Shown):
     level: float
     points: pd.DataFrame
     partings: pd.DataFrame
+    last: tuple[StoredResult, ...] = field(repr=False)
 
     @property
     def variants(self) -> list[str]:
@@ -143,10 +146,21 @@ def compare_curves(
     variants = order_variants(known, baseline or "softmax")
     table = _table(runs, variants, level)
     base = variants[0] if len(variants) > 1 else None
-    curves = LearningCurves(over, base, level, table, _partings(table, variants))
+    last = tuple(run[max(run)] for run in runs.values())
+    curves = LearningCurves(over, base, level, table, _partings(table, variants), last)
     if out is not None:
         _write(curves, Path(out), figures, width)
     return curves
+
+
+def are_checkpoints(folders: Iterable[str | Path]) -> bool:
+    """Whether `folders` hold results of one run, a variant and a seed, after different numbers of steps."""
+    steps: dict[tuple[str, int | None], set[int | None]] = {}
+    for folder in find_results(folders):
+        summary = read_json(folder / "summary.json")
+        if isinstance(summary, dict):
+            steps.setdefault((summary.get("variant"), summary.get("seed")), set()).add(summary.get("step"))
+    return any(len(found) > 1 for found in steps.values())
 
 
 def _by_point(results: list[StoredResult], over: Over) -> dict[tuple[str, int | None], dict[int, StoredResult]]:

@@ -1,6 +1,7 @@
 """The charts of a page, as plotly's data and layout; the page sets ink and paper for light and dark.
 
-A chart has a line for each name and, on it, a mark with its interval for each variant.
+A :func:`chart` has a line for each name and, on it, a mark with its interval for each variant; :func:`curves` run
+along training.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 from babyssa.figures import COLOURS
 
+_DASHES = ("solid", "dash", "dashdot", "dot")
 _SYMBOLS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x", "star")
 
 
@@ -133,10 +135,91 @@ def chart(
         "showlegend": True,
     }
     if reference is not None:
-        dashed = {"width": 1, "dash": "dash", "color": "#808080"}
-        across = {"type": "line", "x0": reference, "x1": reference, "yref": "paper", "y0": 0, "y1": 1}
-        layout["shapes"] = [across | {"line": dashed, "layer": "below"}]
+        layout["shapes"] = [_dashed({"x0": reference, "x1": reference, "yref": "paper", "y0": 0, "y1": 1})]
     return {"data": data, "layout": layout}
+
+
+def curves(
+    lines: dict[str, Sequence[tuple[float, Mark]]],
+    across: str,
+    *,
+    height: int = 240,
+    reference: float | None = None,
+    legend: bool = False,
+    digits: int = 1,
+    unit: str = "",
+) -> dict[str, Any]:
+    """Draw values along training, a line with a band of intervals for each name.
+
+    Parameters
+    ----------
+    lines : dict of str to sequence of (float, Mark)
+        For each name its points from left to right.
+    across : str
+        Title of the horizontal axis.
+    height : int
+        In pixels.
+    reference : float, optional
+        Where a dashed line stands.
+    legend : bool
+        Whether the names are shown.
+    digits, unit
+        As in :func:`chart`.
+
+    Returns
+    -------
+    dict
+        ``data`` and ``layout`` of plotly.js.
+    """
+    data = []
+    for number, (name, points) in enumerate(lines.items()):
+        colour = COLOURS[number % len(COLOURS)]
+        known = [(at, mark) for at, mark in points if mark.low is not None]
+        if known:
+            ends = [(at, mark.high) for at, mark in known] + [(at, mark.low) for at, mark in reversed(known)]
+            data.append(
+                {
+                    "x": [at for at, _ in ends],
+                    "y": [round(end, 4) for _, end in ends],
+                    "mode": "none",
+                    "fill": "toself",
+                    "fillcolor": colour,
+                    "opacity": 0.15,
+                    "hoverinfo": "skip",
+                    "showlegend": False,
+                    "legendgroup": name,
+                }
+            )
+        data.append(
+            {
+                "name": name,
+                "legendgroup": name,
+                "x": [at for at, _ in points],
+                "y": [round(mark.value, 4) for _, mark in points],
+                "mode": "lines+markers" if len(points) < 30 else "lines",
+                "marker": {"color": colour, "symbol": _SYMBOLS[number % len(_SYMBOLS)], "size": 6},
+                "line": {"color": colour, "width": 1.6, "dash": _DASHES[number // len(COLOURS) % len(_DASHES)]},
+                "text": [_shown(mark, digits, unit) for _, mark in points],
+                "hovertemplate": "%{x:,}: %{text}<extra>%{fullData.name}</extra>",
+            }
+        )
+    layout = {
+        "height": height,
+        "margin": {"l": 10, "r": 10, "t": 30 if legend else 10, "b": 10},
+        "xaxis": {"title": {"text": across}, "automargin": True, "zeroline": False, "nticks": 6},
+        "yaxis": {"automargin": True, "zeroline": False},
+        "legend": {"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0},
+        "hovermode": "closest",
+        "showlegend": legend,
+    }
+    if reference is not None:
+        layout["shapes"] = [_dashed({"y0": reference, "y1": reference, "xref": "paper", "x0": 0, "x1": 1})]
+    return {"data": data, "layout": layout}
+
+
+def _dashed(ends: dict[str, Any]) -> dict[str, Any]:
+    line = {"width": 1, "dash": "dash", "color": "#808080"}
+    return {"type": "line", "layer": "below", "line": line, **ends}
 
 
 def _length(low: float | None, high: float | None) -> float:

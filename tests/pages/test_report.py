@@ -13,9 +13,11 @@ import pytest
 
 from babyssa import compare, probe, report
 from babyssa.comparison.cells import Measured, quantize, write_cell
+from babyssa.comparison.results import read_result
 from babyssa.errors import DataError, OutputExistsError
 from babyssa.pages.report import pack_margins
 from babyssa.probing import MinimalPair, Paradigm, Suite
+from babyssa.probing.tokens import read_tokens
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 SUITE = Suite(
@@ -160,6 +162,58 @@ def test_one_model_alone_has_no_differences(results, tmp_path):
     assert "error_x" not in page.facts["charts"]["accuracy"]["data"][0]
 
 
+def test_the_page_of_one_model_speaks_of_it_alone(results, tmp_path):
+    report([results / "ssa-0"], out=tmp_path / "one.html")
+    written = (tmp_path / "one.html").read_text(encoding="utf-8")
+    accuracy = 100 * read_result(results / "ssa-0").summary["accuracy"]
+    assert f"ssa decides {accuracy:.1f}% of the pairs right" in written
+    assert "seeds" not in written.split("<main")[1].split("Pairs</h3>")[1].split("<noscript>")[0]
+    assert "in every seed" not in written and "nothing to compare" not in written
+
+
+def test_every_token_is_in_the_page_with_its_mean_over_the_seeds(results, path):
+    page = Page(path)
+    number = [p["name"] for p in page.facts["paradigms"]].index("agreement-number")
+    spans = np.frombuffer(page.unpack(f"spans-p0-{number}-0"), "<u4")
+    counts, starts, lengths = spans[:18], spans[18:36], spans[36:]
+    assert page.facts["spans"] == [0, 0] and counts.sum() == len(lengths)
+    texts = page.unpack(f"sentences-p0-{number}").decode().split("\n")
+    by_text = np.split(lengths, counts.cumsum()[:-1])
+    assert [start + own.sum() for start, own in zip(starts, by_text, strict=True)] == list(map(len, texts))
+    for variant, name in enumerate(page.facts["variants"]):
+        tenths = np.frombuffer(page.unpack(f"tokens-p0-{number}-{variant}"), np.uint8)
+        stored = [read_tokens(results / f"{name}-{seed}" / "tokens.npz").scores[: counts.sum()] for seed in (0, 1)]
+        assert tenths / -10 == pytest.approx(np.clip(np.mean(stored, axis=0), -25.5, 0), abs=0.0501)
+
+
+@pytest.fixture(scope="module")
+def checkpoints(results, tmp_path_factory):
+    """Results of one run of each variant after 10 and after 20 steps."""
+    folder = tmp_path_factory.mktemp("checkpoints")
+    for variant in ("softmax", "ssa"):
+        for number, step in enumerate((10, 20)):
+            copied = shutil.copytree(results / f"{variant}-{number}", folder / variant / f"step-{step}")
+            summary = json.loads((copied / "summary.json").read_text()) | {"seed": 0, "step": step}
+            (copied / "summary.json").write_text(json.dumps(summary))
+            (copied / "checksums.json").unlink()
+    return folder
+
+
+def test_results_of_checkpoints_become_learning_curves_and_a_comparison_of_their_ends(checkpoints, tmp_path):
+    report([checkpoints], out=tmp_path / "curves.html")
+    page, table = Page(tmp_path / "curves.html"), compare([checkpoints], over="steps").points
+    facts = json.loads(page.parts["facts"])
+    for number, name in enumerate(dict.fromkeys(table.paradigm)):
+        for line in facts["p0"]["charts"][str(number)]["data"]:
+            expected = table[(table.paradigm == name) & (table.variant == line["name"])]
+            assert line["x"] == [10, 20] and line["y"] == pytest.approx(100 * expected.accuracy, abs=1e-3)
+    assert page.rows["points"][1][:2] == ["mean over paradigms ", "10 "]
+    last = compare([checkpoints / "softmax" / "step-20", checkpoints / "ssa" / "step-20"]).table
+    found = {row[0].strip(): row[3].split()[0] for row in page.rows["estimates"][1:]}
+    expected = last[last.variant == "softmax"].set_index("name").accuracy
+    assert all(float(shown) == pytest.approx(100 * expected[name], abs=0.0501) for name, shown in found.items())
+
+
 def test_a_page_is_not_replaced_unless_asked(results, path, run_babyssa):
     before = path.read_bytes()
     with pytest.raises(OutputExistsError):
@@ -210,6 +264,8 @@ def test_an_experiment_has_a_section_for_each_measure_and_the_sentences_of_its_s
     assert sentences == ["look at this .", "look at those .", "a", "a"]
     unknown = page.unpack(f"sentences-p0-{names.index(HOSTILE)}").decode().split("\n")
     assert unknown == ["grammatical sentence of pair 1", "ungrammatical sentence"]
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Tokens are not shaded: the small files of an experiment hold margins only." in text
 
 
 @pytest.fixture(scope="module")
@@ -277,6 +333,51 @@ def test_a_browser_shows_what_each_model_decided(window, results):
     key = ("binding", "look at this .", "look at those .", 0)
     expected = [result.margins[key] for result in compare([results]).results]
     assert shown == pytest.approx(expected, abs=0.0101)
+    assert window.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+# The contrast, as WCAG defines it, of the text of the most strongly shaded token of the scale.
+CONTRAST = """() => {
+  const token = [...document.querySelectorAll(".scale .token")].at(-1);
+  const pixel = (...colours) => {
+    const pen = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d");
+    for (const colour of colours) { pen.fillStyle = colour; pen.fillRect(0, 0, 1, 1); }
+    const [r, g, b] = [...pen.getImageData(0, 0, 1, 1).data].map((c) => (c / 255) ** 2.2);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const { color, backgroundColor } = getComputedStyle(token);
+  const paper = getComputedStyle(document.body).backgroundColor;
+  const [text, back, plain] = [pixel(color), pixel(paper, backgroundColor), pixel(paper)];
+  const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  return { contrast: ratio(text, back), shade: ratio(plain, back) };
+}"""
+
+
+def test_a_browser_shades_tokens_and_reads_out_their_numbers(window, results):
+    window.select_option(".paradigm", label="agreement-number (9)")
+    window.select_option(".variant", label="ssa")
+    window.wait_for_function("document.querySelector('.scale .of').textContent.includes('ssa')")
+    good = window.locator("table.browser tbody tr").first.locator(".good")
+    tokens = good.locator(".token")
+    stored = [read_tokens(results / f"ssa-{seed}" / "tokens.npz").of(np.array([0])).scores for seed in (0, 1)]
+    expected = np.mean(stored, axis=0)
+    titles = [float(t.replace("−", "-")) for t in tokens.evaluate_all("tokens => tokens.map((t) => t.title)")]
+    assert titles == pytest.approx(expected, abs=0.0501)
+    shades = tokens.evaluate_all("tokens => tokens.map((t) => parseFloat(t.style.getPropertyValue('--shade')))")
+    assert shades == pytest.approx(np.clip(-6 * expected, 0, 60), abs=0.81)
+    assert good.inner_text() == "✓ the dog on the mat is big ."
+    window.locator("button.open").first.press("Enter")
+    table = window.get_by_role("table", name="✓ Grammatical sentence: log-probability of each token (nats)")
+    table.wait_for()
+    heads = table.get_by_role("columnheader").all_inner_texts()
+    assert "".join(heads[1:-1]) == "thedogonthematisbig." and heads[-1] == "sum"
+    cells = table.get_by_role("row", name=re.compile("^ssa")).get_by_role("cell").all_inner_texts()
+    shown = [float(text.replace("−", "-")) for text in cells]
+    assert shown[:-1] == titles and shown[-1] == pytest.approx(expected.sum(), abs=0.5)
+    for scheme in ("light", "dark"):
+        window.emulate_media(color_scheme=scheme)
+        seen = window.evaluate(CONTRAST)
+        assert seen["contrast"] > 4.5 and seen["shade"] > 1.3, (scheme, seen)
     assert window.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 

@@ -3,6 +3,7 @@
 const everything = JSON.parse(document.getElementById("facts").textContent);
 const { default: DataTable } = await import(await urlOf("datatables"));
 const escaped = (value) => String(value).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
+const minus = (value, digits) => value.toFixed(digits).replace("-", "−");
 const signed = (value) => (value > 0 ? "+" : value < 0 ? "−" : "") + Math.abs(value).toFixed(2);
 
 for (const table of document.querySelectorAll("table.sortable"))
@@ -18,6 +19,7 @@ DataTable.ext.search.push((settings, _, index, row) => filters.get(settings.nTab
 async function browse(section, facts) {
   const find = (selector) => section.querySelector(selector);
   const paradigms = new Map();
+  const tokens = new Map();
 
   /** Sentences and margins of a paradigm; margins[model][pair] is in hundredths of a nat, 0 only for a tie. */
   async function load(number) {
@@ -45,9 +47,57 @@ async function browse(section, facts) {
     return paradigms.get(number);
   }
 
+  /** The scored tokens of a paradigm's sentences as a variant reads them, or null where they are not known. */
+  async function loadTokens(number, variant) {
+    const key = `${section.id}-${number}-${variant}`;
+    if (facts.spans[variant] === null) return null;
+    if (!tokens.has(key)) {
+      const of = `spans-${section.id}-${number}-${facts.spans[variant]}`;
+      const [spans, scores] = await Promise.all([unpack(of), unpack(`tokens-${key}`)]);
+      const [sentences, all] = [2 * facts.paradigms[number].n, new Uint32Array(spans)];
+      const counts = all.subarray(0, sentences);
+      const begins = new Uint32Array(sentences);
+      for (let k = 1; k < sentences; k++) begins[k] = begins[k - 1] + counts[k - 1];
+      const [starts, lengths] = [all.subarray(sentences, 2 * sentences), all.subarray(2 * sentences)];
+      tokens.set(key, { counts, begins, starts, lengths, scores: new Uint8Array(scores) });
+    }
+    return tokens.get(key);
+  }
+
+  /** A sentence cut into its tokens, each with its score; what is not scored has none. */
+  function cut(sentence, { counts, begins, starts, lengths, scores }, place) {
+    const letters = Array.from(sentence);
+    let at = starts[place];
+    const pieces = [{ text: letters.slice(0, at).join("") }];
+    for (let k = 0; k < counts[place]; k++) {
+      const text = letters.slice(at, (at += lengths[begins[place] + k])).join("");
+      const special = facts.specials && (k === 0 ? "start" : k === counts[place] - 1 ? "end" : "");
+      pieces.push({ text, name: text.trim() || special || "…", score: -scores[begins[place] + k] / 10 });
+    }
+    return [...pieces, { text: letters.slice(at).join("") }];
+  }
+
+  const shade = (score) => `style="--shade: ${Math.round(6 * Math.min(10, -score))}%"`;
+
+  function shaded(sentence, row, bad) {
+    const known = tokens.get(`${section.id}-${row.number}-${filter.variant}`);
+    if (!known) return escaped(sentence);
+    return cut(sentence, known, 2 * row.i + bad)
+      .map(({ text, score }) => {
+        if (score === undefined || !text) return escaped(text);
+        const word = text.trimStart();
+        const space = text.slice(0, text.length - word.length);
+        return `${space}<span class="token" ${shade(score)} title="${minus(score, 1)}">${escaped(word)}</span>`;
+      })
+      .join("");
+  }
+
   const sentence = (row) =>
-    `<span class="good"><span aria-hidden="true">✓ </span>${escaped(row.good)}</span><br>` +
-    `<span class="bad"><span aria-label="ungrammatical">✗ </span>${escaped(row.bad)}</span>`;
+    `<span class="good"><span aria-hidden="true">✓ </span>${shaded(row.good, row, 0)}</span><br>` +
+    `<span class="bad"><span aria-label="ungrammatical">✗ </span>${shaded(row.bad, row, 1)}</span>`;
+
+  const decision = (margin) =>
+    margin > 0 ? '<span class="right">right</span>' : margin < 0 ? '<span class="wrong">wrong</span>' : "tie";
 
   const columns = [
     {
@@ -61,6 +111,7 @@ async function browse(section, facts) {
       render: (_, type, row) => {
         const { right, of, margin } = row.cells[v];
         if (type !== "display") return margin;
+        if (of === 1) return `${decision(right - 0.5)}<br><small>${signed(margin)}</small>`;
         const kind = right === of ? "right" : right === 0 ? "wrong" : "";
         return `<span class="${kind}">${right}/${of}</span><br><small>${signed(margin)}</small>`;
       },
@@ -106,6 +157,9 @@ async function browse(section, facts) {
     find(".status").textContent = "loading";
     const numbers = chosen === "all" ? facts.paradigms.map((_, k) => k) : [Number(chosen)];
     const rows = (await Promise.all(numbers.map(load))).flatMap((loaded) => loaded.rows);
+    await Promise.all(numbers.map((each) => loadTokens(each, filter.variant)));
+    const scale = find(".scale .of");
+    if (scale) scale.textContent = `Shade, as ${facts.variants[filter.variant]} reads${average(filter.variant)}:`;
     table.column(1).visible(chosen === "all");
     table.clear().rows.add(rows).draw();
   }
@@ -115,10 +169,36 @@ async function browse(section, facts) {
     find(".status").textContent = `${recordsDisplay.toLocaleString("en")} of ${recordsTotal.toLocaleString("en")} pairs`;
   });
 
+  const average = (variant) => (facts.members[variant].length > 1 ? ", mean over its seeds" : "");
+
+  /** A table of a sentence's tokens, a line for each variant that reads these tokens. */
+  function tokenTable(row, bad, known) {
+    const columns = cut(bad ? row.bad : row.good, known[0].tokens, 2 * row.i + bad).filter((piece) => piece.name);
+    const lines = known.map(({ variant, tokens }) => {
+      const scores = cut(bad ? row.bad : row.good, tokens, 2 * row.i + bad).filter((piece) => piece.name);
+      const sum = scores.reduce((total, { score }) => total + score, 0);
+      const cells = scores.map(({ score }) => `<td class="number token" ${shade(score)}>${minus(score, 1)}</td>`);
+      const last = { sum, mean: sum / scores.length }[facts.reduction];
+      const total = last === undefined ? "" : `<td class="number">${minus(last, 1)}</td>`;
+      return `<tr><th scope="row">${escaped(facts.variants[variant])}${average(variant)}</th>${cells.join("")}${total}</tr>`;
+    });
+    const heads = columns.map(({ name }) => `<th scope="col" class="number">${escaped(name)}</th>`).join("");
+    const last = ["sum", "mean"].includes(facts.reduction) ? `<th scope="col" class="number">${facts.reduction}</th>` : "";
+    return (
+      `<div class="scroll"><table class="tokens"><caption>${bad ? "✗ Ungrammatical" : "✓ Grammatical"} sentence: ` +
+      "log-probability of each token (nats)</caption>" +
+      `<thead><tr><th scope="col">variant</th>${heads}${last}</tr></thead><tbody>${lines.join("")}</tbody></table></div>`
+    );
+  }
+
   async function details(row) {
     const { margins } = await load(row.number);
-    const decision = (margin) =>
-      margin > 0 ? '<span class="right">right</span>' : margin < 0 ? '<span class="wrong">wrong</span>' : "tie";
+    const all = await Promise.all(facts.variants.map((_, variant) => loadTokens(row.number, variant)));
+    const read = all.map((tokens, variant) => ({ variant, tokens })).filter(({ tokens }) => tokens);
+    const tables = [...new Set(read.map(({ variant }) => facts.spans[variant]))].flatMap((own) => {
+      const known = read.filter(({ variant }) => facts.spans[variant] === own);
+      return [0, 1].map((bad) => tokenTable(row, bad, known));
+    });
     const lines = facts.models.map(
       (model, m) =>
         `<tr><th scope="row">${escaped(model.variant)}</th><td class="number">${escaped(model.seed)}</td>` +
@@ -129,7 +209,7 @@ async function browse(section, facts) {
     box.innerHTML =
       "<table><caption>What each model decided</caption><thead><tr>" +
       '<th scope="col">variant</th><th scope="col" class="number">seed</th><th scope="col">decision</th>' +
-      `<th scope="col" class="number">margin (nats)</th></tr></thead><tbody>${lines.join("")}</tbody></table>`;
+      `<th scope="col" class="number">margin (nats)</th></tr></thead><tbody>${lines.join("")}</tbody></table>${tables.join("")}`;
     return box;
   }
 
@@ -146,7 +226,11 @@ async function browse(section, facts) {
 
   find(".filters").addEventListener("submit", (event) => event.preventDefault());
   find(".paradigm").addEventListener("change", show);
-  for (const selector of [".variant", ".decided", ".low", ".high"])
+  find(".variant").addEventListener("change", () => {
+    filter = wanted();
+    show();
+  });
+  for (const selector of [".decided", ".low", ".high"])
     find(selector).addEventListener("input", () => {
       filter = wanted();
       table.draw();
