@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,6 +13,7 @@ from babyssa.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
     from babyssa.comparison.curves import LearningCurves
+    from babyssa.pages.attention import AttentionPage
     from babyssa.probing.accuracy import ProbeResult
     from babyssa.probing.attention import AttentionMaps
     from babyssa.probing.diagnostic import DiagnosticResult
@@ -247,18 +249,21 @@ def attention_maps(
     model: Any,
     text: str | None = None,
     *,
+    also: Iterable[str] = (),
     layers: Iterable[int] | None = None,
     heads: Iterable[int] | None = None,
     out: Path | None = None,
     device: str | None = None,
     overwrite: bool = False,
-) -> AttentionMaps | LearnedNumbers:
+) -> AttentionMaps | LearnedNumbers | AttentionPage:
     """Show where each head of a model looks while it reads a text, or without a text, what each head learned.
 
     With a text: for every head, the entropy of a query's weights (nats) and its largest weight, both averaged over
     the queries, and the numbers of its scoring function (n and b, tau, ...). Layers and heads count from 1. With
     --out, writes attention.png (the maps), weights.csv (every weight), heads.csv and attention.json. A masked
     model reads the text between its special tokens, a causal one after bos, with nothing masked.
+
+    With --out NAME.html, writes a page for any browser instead: choose a text, a layer and a head.
 
     Without a text: the numbers of every head, of a model of any setting, also one that reads no text. With --out,
     writes numbers.csv (over training too, from the log and checkpoints of a run) and numbers.png.
@@ -269,12 +274,14 @@ def attention_maps(
         a run or model folder, or hub id
     text : str, optional
         what it reads
+    also : iterable of str
+        further texts, for a page
     layers : iterable of int, optional
         only these layers
     heads : iterable of int, optional
         only these heads of each layer
     out : path-like, optional
-        folder to write to
+        folder to write to, or a page (.html)
     device : str, optional
         cpu, cuda, cuda:1, ... (default: a GPU if there is one)
     overwrite : bool
@@ -282,12 +289,12 @@ def attention_maps(
 
     Returns
     -------
-    AttentionMaps or LearnedNumbers
+    AttentionMaps, LearnedNumbers or AttentionPage
 
     Raises
     ------
     ConfigError
-        If there is no such layer or head.
+        If there is no such layer or head, or there are further texts without a page.
     DataError
         If the text is empty, too long for the model, or cannot be represented.
     ModelError
@@ -299,6 +306,7 @@ def attention_maps(
     --------
     babyssa attention runs/ssa --out numbers
     babyssa attention runs/ssa "where does the dog sleep ?"
+    babyssa attention runs/ssa "the dog sleeps ." --also "look !" --out attention.html
     babyssa attention gpt2 "The dogs in the garden bark." --layers 1 12 --out maps
     """
     from babyssa.console import say
@@ -306,6 +314,10 @@ def attention_maps(
     from babyssa.probing import attention
     from babyssa.probing import heads as numbers
 
+    if out is not None and Path(out).suffix == ".html":
+        return _attention_page(model, text, also, layers, heads, Path(out), device, overwrite)
+    if also:
+        raise ConfigError("further texts need a page", remedy="give --out NAME.html")
     if text is not None:
         chosen = {"layers": layers, "heads": heads}
         found = attention.attention_maps(model, text, out=out, overwrite=overwrite, device=device, **chosen)
@@ -320,6 +332,29 @@ def attention_maps(
     if out is not None:
         say(f"wrote {', '.join(written)} to {out}")
     return found
+
+
+def _attention_page(model, text, also, layers, heads, out, device, overwrite) -> AttentionPage:
+    """The page of attention over one text or more."""
+    from babyssa.files import check_overwrite
+    from babyssa.models.loading import as_loaded
+    from babyssa.pages.attention import write_attention_page
+    from babyssa.probing.attention import attention_maps, check_reads_text
+    from babyssa.probing.heads import learned_numbers
+
+    if text is None:
+        raise ConfigError(
+            "a page of attention needs a text", remedy="give one, or a folder for the learned numbers"
+        )
+    check_overwrite(out.parent, (out.name,), overwrite)
+    check_reads_text(model)
+    loaded = as_loaded(model, device=device)
+    layers, heads = (None if chosen is None else list(chosen) for chosen in (layers, heads))
+    maps = [attention_maps(loaded, each, layers=layers, heads=heads) for each in (text, *also)]
+    is_run = isinstance(model, (str, Path)) and Path(model).is_dir()
+    numbers = learned_numbers(model, layers=layers, heads=heads) if is_run else None
+    words = ["babyssa", "attention", loaded.name, text, *(["--also", *also] if also else []), "--out", str(out)]
+    return write_attention_page(maps, numbers, out, shlex.join(words))
 
 
 @checked

@@ -26,12 +26,17 @@ def pack(id: str, content: bytes | str) -> Part:
     return Part(id, base64.b64encode(gzip.compress(content, compresslevel=9, mtime=0)).decode())
 
 
-def libraries() -> list[Part]:
-    """DataTables as a module, and plotly as a script."""
+def plotly() -> Part:
+    """Plotly, as a script."""
     from plotly.offline import get_plotlyjs
 
+    return pack("plotly", get_plotlyjs())
+
+
+def libraries() -> list[Part]:
+    """DataTables as a module, and plotly."""
     tables = resources.files("itables") / "html" / "dt_bundle.js"
-    return [pack("datatables", tables.read_bytes()), pack("plotly", get_plotlyjs())]
+    return [pack("datatables", tables.read_bytes()), plotly()]
 
 
 def render(template: str, scripts: tuple[str, ...], facts: dict[str, Any], **context: Any) -> str:

@@ -121,7 +121,7 @@ def attention_maps(
     """Run a model once over a text; :func:`babyssa.attention_maps` explains the parameters."""
     if out is not None:
         check_overwrite(Path(out), FILES, overwrite)
-    _check_reads_text(model)
+    check_reads_text(model)
     loaded = as_loaded(model, device=device)
     _check_weights_are_formed(loaded)
     ids = list(encode(loaded, text).ids)
@@ -143,7 +143,7 @@ def attention_maps(
     return found
 
 
-def _check_reads_text(model: Any) -> None:
+def check_reads_text(model: Any) -> None:
     """Raise ModelError for a folder with an in-context model."""
     config = Path(model) / "config.json" if isinstance(model, (str, Path)) else None
     if config is not None and config.is_file() and "in-context" in config.read_text(encoding="utf-8"):

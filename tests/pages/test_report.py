@@ -3,7 +3,6 @@
 import base64
 import gzip
 import json
-import os
 import re
 import shutil
 from html.parser import HTMLParser
@@ -268,32 +267,10 @@ def test_an_experiment_has_a_section_for_each_measure_and_the_sentences_of_its_s
     assert "Tokens are not shaded: the small files of an experiment hold margins only." in text
 
 
-@pytest.fixture(scope="module")
-def browser():
-    """Chromium, driven by playwright."""
-    driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("no chromium on the PATH; set CHROMIUM to one")
-    with driver.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def window(browser, path):
-    """The page, loaded, at the width of a phone; nothing may have gone to the console."""
-    context = browser.new_context(viewport={"width": 380, "height": 800})
-    window = context.new_page()
-    complaints = []
-    window.on("console", lambda message: complaints.append(message.text))
-    window.on("pageerror", lambda error: complaints.append(str(error)))
-    window.goto(path.as_uri())
-    window.wait_for_selector("html[data-ready=true]")
-    yield window
-    assert complaints == []
-    context.close()
+def window(opened, path):
+    """The page, loaded, at the width of a phone."""
+    return opened(path)
 
 
 def test_a_browser_searches_sorts_and_filters_pairs(window):
