@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from common import interleaved, options, parse, peak_of, print_peak, show
+from common import again, interleaved, options, parse, peak_memory, show
 from torch import Tensor, nn
 
 from babyssa.attention import build_scoring, scoring_config
@@ -64,17 +64,17 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--lengths", type=int, nargs="+", default=[16, 64, 128, 512, 1024])
     arguments = parse(parser)
-    if arguments.peak:
-        run = step(arguments.peak, max(arguments.lengths))
+    if arguments.one:
+        run = step(arguments.one, max(arguments.lengths))
         run(), run()
-        return print_peak()
+        return print(peak_memory())
     rows = []
     for length in arguments.lengths:
         seconds = interleaved({path: step(path, length) for path in PATHS}, arguments.repetitions)
         for path in PATHS:
             times = {"ms": 1e3 * seconds[path], "/eager": seconds[path] / seconds["eager"]}
             row = {"length": length, "path": path, **times, "/sdpa": seconds[path] / seconds["sdpa"]}
-            rows.append({**row, "peak MB": round(peak_of(path)) if length == max(arguments.lengths) else ""})
+            rows.append({**row, "peak MB": round(float(again(path))) if length == max(arguments.lengths) else ""})
     show(rows, arguments.json)
 
 

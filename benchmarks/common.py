@@ -26,7 +26,7 @@ def options(about: str) -> argparse.ArgumentParser:
     parser.add_argument("--repetitions", type=int, default=5, help="of each, interleaved; medians are shown")
     parser.add_argument("--quick", action="store_true", help="one repetition: does it run, and about how fast?")
     parser.add_argument("--json", type=Path, help="write the figures here too")
-    parser.add_argument("--peak", help=argparse.SUPPRESS)
+    parser.add_argument("--one", help=argparse.SUPPRESS)
     return parser
 
 
@@ -59,20 +59,19 @@ def interleaved(work: dict[str, Callable[[], object]], repetitions: int) -> dict
     return {name: statistics.median(times) for name, times in seconds.items()}
 
 
-def peak_of(name: str) -> float:
-    """Peak memory in MB of this script run again as `--peak NAME`, which ends in :func:`print_peak`."""
-    command = [sys.executable, *sys.argv, "--peak", name]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
+def again(name: str) -> str:
+    """The last line of this script run again as `--one NAME`, in a process of its own."""
+    command = [sys.executable, *sys.argv, "--one", name]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1]
 
 
-def print_peak() -> None:
+def peak_memory() -> float:
     """The peak resident memory of this process so far, in MB."""
     status = Path("/proc/self/status")
     if status.exists():
         # On Linux ru_maxrss starts from what the parent had when it started this process.
-        print(int(re.search(r"VmHWM:\s+(\d+) kB", status.read_text())[1]) / 2**10)
-    else:
-        print(getrusage(RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10))
+        return int(re.search(r"VmHWM:\s+(\d+) kB", status.read_text())[1]) / 2**10
+    return getrusage(RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def corpus_and_tokenizer(corpus: Path | None, tokenizer: Path | None) -> tuple[list[str], Any]:

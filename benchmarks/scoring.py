@@ -27,7 +27,7 @@ from typing import get_args
 
 import numpy as np
 import torch
-from common import corpus_and_tokenizer, interleaved, options, parse, peak_of, print_peak, show
+from common import again, corpus_and_tokenizer, interleaved, options, parse, peak_memory, show
 
 from babyssa.corpus import save_tokenizer
 from babyssa.encoder import EncoderSize, build_encoder
@@ -119,9 +119,9 @@ def main() -> None:
     loaded = as_loaded(arguments.model, device=device) if arguments.model else new_model(device)
     suite = load_suite(arguments.suite, arguments.suite_order).select(limit=arguments.limit)
     sentences = [s for paradigm in suite.paradigms for pair in paradigm.pairs for s in (pair.good, pair.bad)]
-    if arguments.peak:
-        SCORERS[arguments.peak](loaded, sentences)
-        return print_peak()
+    if arguments.one:
+        SCORERS[arguments.one](loaded, sentences)
+        return print(peak_memory())
     # Float32 in any case: the other precision is measured against it.
     chosen = [name for name in SCORERS if "bfloat16" not in name or arguments.precision == "bfloat16"]
     work = {name: partial(SCORERS[name], loaded, sentences) for name in chosen}
@@ -137,7 +137,7 @@ def main() -> None:
             **({"/minicons": seconds["minicons"] / seconds[name]} if arguments.minicons else {}),
             "largest difference": float(np.abs(scores[name] - scores["padded"]).max()),
             "pairs equal %": 100 * float((decisions(scores[name]) == decisions(scores["babyssa"])).mean()),
-            "peak MB": round(peak_of(name)) if name in SCORERS else "",
+            "peak MB": round(float(again(name))) if name in SCORERS else "",
         }
         for name in work
     ]
