@@ -160,13 +160,23 @@ def read_cell(folder: Path) -> StoredCell:
 
 
 def find_cells(folders: Iterable[str | Path]) -> list[StoredCell]:
-    """The cells in and under `folders`, each once; none where they hold probe results only."""
+    """The cells in and under `folders`, each once; none where they hold probe results only.
+
+    Raises
+    ------
+    DataError
+        If some of the folders hold cells and others none.
+    """
     found: dict[Path, Path] = {}
+    without: list[Path] = []
     for folder in folders:
-        for root, names, files in os.walk(folder):
-            names.sort()
-            if CELL in files:
-                found.setdefault(Path(root).resolve(), Path(root))
+        here = [Path(root) for root, _, files in os.walk(folder) if CELL in files]
+        found |= {path.resolve(): path for path in sorted(here) if path.resolve() not in found}
+        if not here:
+            without.append(Path(folder))
+    if found and without:
+        what = "no results of an experiment in or under this folder, but in others"
+        raise DataError(what, path=without[0], remedy="compare cells of experiments and probe results separately")
     return [read_cell(folder) for folder in found.values()]
 
 

@@ -61,6 +61,9 @@ def compare(
     how = {"level": level, "resamples": resamples, "seed": seed}
     cells = find_cells(folders)
     if cells:
+        probed = sum(1 for folder in folders for _ in Path(folder).rglob("summary.json"))
+        if probed:
+            notes = [*notes, f"results of babyssa probe in these folders, not compared with the cells: {probed}"]
         found = compare_cells(cells, baseline, notes, **how)
     else:
         results = [read_result(folder) for folder in find_results(folders)]

@@ -107,3 +107,17 @@ def test_cells_that_are_not_alike_or_damaged_are_refused(perplexities):
     path.write_text(json.dumps(written))
     with pytest.raises(ConfigError, match="no result of the baseline 'nosuch'"):
         compare([folder], baseline="nosuch")
+
+
+def test_what_is_not_compared_is_said(perplexities, tmp_path_factory):
+    folder, *_ = perplexities
+    assert not compare([folder]).notes
+    probed = folder / "probed"
+    probed.mkdir()
+    (probed / "summary.json").write_text("{}")
+    assert compare([folder]).notes == (
+        "results of babyssa probe in these folders, not compared with the cells: 1",
+    )
+    for other in (probed, folder / "no such folder"):
+        with pytest.raises(DataError, match="no results of an experiment"):
+            compare([folder / "softmax-0", other])
