@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @checked
 @names_model
-def export(model: Any, *, out: Path, overwrite: bool = False) -> Export:
+def export(model: Any, *, out: Path, onnx: bool = False, overwrite: bool = False) -> Export:
     """Export a model as a folder that transformers loads where babyssa is not installed.
 
     Writes the model, its tokenizer and, unless its attention is Softmax, modeling_babyssa.py: the code of its
@@ -30,6 +30,9 @@ def export(model: Any, *, out: Path, overwrite: bool = False) -> Export:
         a run folder, a checkpoint in it, or any model folder or hub id, masked or causal
     out : path-like
         folder to write
+    onnx : bool
+        write model.onnx too, for any batch size and length, and compare its logits in onnxruntime; needs
+        `pip install 'babyssa[onnx]'`
     overwrite : bool
         replace an earlier model in --out
 
@@ -43,11 +46,14 @@ def export(model: Any, *, out: Path, overwrite: bool = False) -> Export:
         If `out` holds a model and `overwrite` is false.
     ModelError
         If the model cannot be loaded, or needs this package.
+    BabySSAError
+        If ONNX is asked for and not installed.
 
     Examples
     --------
     babyssa export runs/ssa --out exported/ssa
     babyssa export runs/ssa/checkpoints/step-1000 --out exported/ssa-1000
+    babyssa export runs/ssa --out exported/ssa --onnx
     """
     from babyssa.files import check_overwrite
 
@@ -55,7 +61,7 @@ def export(model: Any, *, out: Path, overwrite: bool = False) -> Export:
 
     from babyssa.sharing.export import export
 
-    return export(model, out)
+    return export(model, out, with_onnx=onnx)
 
 
 @checked

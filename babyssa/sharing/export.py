@@ -19,6 +19,7 @@ from babyssa.display import Column, Shown, Table
 from babyssa.errors import ModelError
 from babyssa.models.loading import LoadedModel, as_loaded, evaluating
 from babyssa.models.run_config import read_identity
+from babyssa.sharing import onnx
 from babyssa.training.run_folder import save_model
 
 # Between the logits of the model and of its export, which computes the same.
@@ -39,12 +40,15 @@ class Export(Shown):
         Whether it needs ``trust_remote_code=True``: a model with Softmax is one of transformers.
     difference : float
         The largest difference between a logit of the model and of its export.
+    onnx_difference : float, optional
+        The same of model.onnx in onnxruntime, where it was written.
     """
 
     folder: Path
     model_class: str
     needs_code: bool
     difference: float
+    onnx_difference: float | None = None
 
     @property
     def loading(self) -> str:
@@ -57,6 +61,8 @@ class Export(Shown):
             ("largest difference of a logit", f"{self.difference:.1g}"),
             ("to load it", self.loading),
         ]
+        if self.onnx_difference is not None:
+            rows.append((f"the same of {onnx.FILE} in onnxruntime", f"{self.onnx_difference:.1g}"))
         yield Table((Column("what"), Column("value")), rows, f"exported to {self.folder}", header=False)
 
 
@@ -66,8 +72,10 @@ def loading_code(model_class: str, name: str, needs_code: bool) -> str:
     return f'{auto}.from_pretrained("{name}"{", trust_remote_code=True" if needs_code else ""})'
 
 
-def export(model: Any, out: Path) -> Export:
+def export(model: Any, out: Path, *, with_onnx: bool = False) -> Export:
     """Write `model` into `out`; :func:`babyssa.export` explains the parameters."""
+    if with_onnx:
+        onnx.check_installed()
     loaded = as_loaded(model, device="cpu")
     out = Path(out)
     _state_rotary(loaded.model.config)
@@ -77,7 +85,9 @@ def export(model: Any, out: Path) -> Export:
     difference = _largest_difference(loaded, again)
     if not difference <= _TOLERANCE:
         raise ModelError(f"the export's logits differ by {difference:.2g}", path=out, remedy="please report it")
-    return Export(out, type(again).__name__, (out / f"{MODULE}.py").is_file(), difference)
+    needs_code = bool(getattr(again.config, "auto_map", None))
+    onnx_difference = onnx.write_onnx(loaded, out) if with_onnx else None
+    return Export(out, type(again).__name__, needs_code, difference, onnx_difference)
 
 
 def _state_rotary(config: Any) -> None:
