@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @names_model
 def score(
     model: Any,
-    sentences: Iterable[str] | None = None,
+    sentences: Iterable[Any] | None = None,
     *,
     table: Path | None = None,
     columns: Iterable[str] = (),
@@ -306,11 +306,12 @@ def evaluate(
     fewshot: int | None = None,
     seed: int = 0,
     out: Path | None = None,
-    batch_size: int = 16,
+    method: Literal["pll", "pll-word-l2r", "loglik"] | None = None,
+    batch_size: int | None = None,
     device: str | None = None,
     overwrite: bool = False,
 ) -> HarnessResult | HarnessResults:
-    """Evaluate causal models on tasks of lm-evaluation-harness (pip install 'babyssa[harness]').
+    """Evaluate models on tasks of lm-evaluation-harness (pip install 'babyssa[harness]').
 
     Shows every metric of a model with its standard error, in percent; of several models, the mean of each variant
     over its seeds, and its difference to Softmax, or else to the first variant, with 95% intervals. Text longer
@@ -319,7 +320,8 @@ def evaluate(
     Parameters
     ----------
     models : list of str, path-like, LoadedModel or (model, tokenizer), or one of these
-        model folders or hub ids, causal
+        model folders or hub ids, causal or masked; a masked one takes tasks of multiple choice, and scores an
+        answer by its pseudo-log-likelihood after the context
     tasks : iterable of str, optional
         names of tasks (default: arc_challenge arc_easy boolq cb copa hellaswag record winogrande)
     include_path : path-like, optional
@@ -332,8 +334,10 @@ def evaluate(
         decides which solved examples are taken, and the bootstrap of standard errors
     out : path-like, optional
         folder to write harness.json into; of several models, each into OUT/VARIANT-SEED/
-    batch_size : int
-        rows in one forward pass
+    method : str, optional
+        how to score (default: pll for masked models, loglik for causal ones)
+    batch_size : int, optional
+        rows in one forward pass (default: 16, or for a masked model as many as fit)
     device : str, optional
         cpu, cuda, cuda:1, ... (default: a GPU if there is one)
     overwrite : bool
@@ -349,7 +353,7 @@ def evaluate(
     BabySSAError
         If lm-evaluation-harness is not installed.
     ConfigError
-        If a task is unknown, a model is not causal, or two are of the same variant and seed.
+        If a task is unknown, or has a masked model generate text, or two models are of the same variant and seed.
     DataError
         If a task cannot be loaded, as without a network; nothing is scored then.
     OutputExistsError
@@ -359,7 +363,7 @@ def evaluate(
     --------
     babyssa evaluate runs/decoder --tasks arc_easy copa --out results/decoder
     babyssa evaluate runs/softmax-* runs/ssa-* --tasks arc_easy --out results
-    babyssa evaluate runs/decoder --tasks my_task --include-path my_tasks
+    babyssa evaluate runs/encoder --tasks my_task --include-path my_tasks
     """
     from babyssa.decoder.harness import DEFAULT_TASKS, HarnessResults, evaluate_models
 
@@ -371,6 +375,7 @@ def evaluate(
         fewshot=fewshot,
         seed=seed,
         out=out,
+        method=method,
         batch_size=batch_size,
         device=device,
         overwrite=overwrite,

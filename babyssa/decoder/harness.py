@@ -26,6 +26,7 @@ from babyssa.display import Column, Shown, Table, percent
 from babyssa.errors import BabySSAError, ConfigError, DataError, nearest
 from babyssa.files import check_overwrite, versions, write_json
 from babyssa.models.loading import LoadedModel, as_loaded, evaluating
+from babyssa.models.scores import choose_method
 from babyssa.probing.accuracy import identity
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class HarnessResults(Shown):
 
 
 def evaluate(model: Any, tasks: Iterable[str] = DEFAULT_TASKS, **options: Any) -> HarnessResult:
-    """Evaluate one causal model; takes the options of :func:`evaluate_models`."""
+    """Evaluate one model; takes the options of :func:`evaluate_models`."""
     (result,) = evaluate_models([model], tasks, **options)
     return result
 
@@ -162,11 +163,12 @@ def evaluate_models(
     fewshot: int | None = None,
     seed: int = 0,
     out: Path | None = None,
-    batch_size: int = 16,
+    method: str | None = None,
+    batch_size: int | None = None,
     device: str | None = None,
     overwrite: bool = False,
 ) -> list[HarnessResult]:
-    """Evaluate causal models on tasks of the harness; :func:`babyssa.evaluate` explains the parameters."""
+    """Evaluate models on tasks of the harness; :func:`babyssa.evaluate` explains the parameters."""
     tasks = list(dict.fromkeys(tasks))
     if not tasks:
         raise ConfigError("no task given", remedy=f"the usual ones: {', '.join(DEFAULT_TASKS)}")
@@ -178,7 +180,7 @@ def evaluate_models(
         raise DataError("no such folder of tasks", path=include_path)
     _check_named(tasks, include_path)
     known = {**versions(), "lm_eval": _check_installed()}
-    identities = _check_models(models, device)
+    identities, masked = _check_models(models, method, device)
     names = ["-".join(map(str, filter(lambda part: part is not None, own))) for own in identities]
     folders = [out and Path(out) / (name if len(models) > 1 else "") for name in names]
     for folder in filter(None, folders):
@@ -189,6 +191,10 @@ def evaluate_models(
         for task in tasks:
             for kind, found in _load(manager, task).items():
                 loaded_tasks.setdefault(kind, {}).update(found)
+    for name, task in loaded_tasks["tasks"].items():
+        if masked and task.OUTPUT_TYPE == "generate_until":
+            what = f"task '{name}' asks for generated text, and {masked[0]} is a masked model"
+            raise ConfigError(what, remedy="choose tasks of multiple choice, or a causal model")
     results = []
     for model, own, folder in zip(models, identities, folders, strict=True):
         loaded = as_loaded(model, device=device)
@@ -198,7 +204,7 @@ def evaluate_models(
         say(f"scoring {', '.join(tasks)}" + (f" with {loaded.name}" if len(models) > 1 else ""))
         with _quiet(), evaluating(loaded.model), _bars_on_a_terminal_only():
             found = _evaluate(
-                fewshot, lm=_as_harness_model(loaded, batch_size), task_dict=loaded_tasks, limit=limit
+                fewshot, lm=_as_harness_model(loaded, method, batch_size), task_dict=loaded_tasks, limit=limit
             )
         results.append(HarnessResult(loaded.name, *own, tuple(_task_results(found)), known))
         if folder is not None:
@@ -206,22 +212,26 @@ def evaluate_models(
     return results
 
 
-def _check_models(models: Sequence[Any], device: str | None) -> list[tuple[str, int | None]]:
-    """Variant and seed of each model; raise unless all are causal, and no two are the same."""
+def _check_models(
+    models: Sequence[Any], method: str | None, device: str | None
+) -> tuple[list[tuple[str, int | None]], list[str]]:
+    """Variant and seed of each model, and the names of masked ones; raise unless all can be told apart."""
     if not models:
         raise ConfigError("no model given", remedy="name a model folder or hub id")
     seen: dict[tuple[str, int | None], str] = {}
+    masked = []
     for model in models:
         loaded = as_loaded(model, device=device)
-        if loaded.kind != "causal":
-            what = f"the harness needs a causal model, not a {loaded.kind} one ({loaded.name})"
-            raise ConfigError(what, remedy="use a decoder")
+        if choose_method(loaded, method, None)[0] == "holistic":
+            raise ConfigError("holistic scores whole sentences only", remedy="use pll or pll-word-l2r")
+        if loaded.kind == "masked":
+            masked.append(loaded.name)
         own = identity(loaded)
         if own in seen:
             what = f"{loaded.name} is of variant {own[0]} and seed {own[1]}, as {seen[own]} is"
             raise ConfigError(what, remedy="leave one of them out")
         seen[own] = loaded.name
-    return list(seen)
+    return list(seen), masked
 
 
 def _set_fewshot(task: Any, fewshot: int | None, seed: int) -> None:
@@ -319,14 +329,18 @@ def _load(manager, task: str) -> dict[str, dict[str, Any]]:
         ) from error
 
 
-def _as_harness_model(loaded: LoadedModel, batch_size: int):
+def _as_harness_model(loaded: LoadedModel, method: str | None, batch_size: int | None):
+    if loaded.kind == "masked":
+        from babyssa.decoder.harness_model import MaskedModel
+
+        return MaskedModel(loaded, method or "pll", batch_size)
     from lm_eval.models.huggingface import HFLM
 
     return HFLM(
         pretrained=loaded.model,
         tokenizer=loaded.tokenizer,
         backend="causal",
-        batch_size=batch_size,
+        batch_size=batch_size or 16,
         max_length=loaded.max_tokens,
     )
 

@@ -70,13 +70,25 @@ class MaskedModel(LM):
         scores = score(
             self.loaded,
             continuations,
-            given=contexts,
+            given=list(map(self._fitting, contexts, continuations)),
             separator="none",
             method=self.method,
             ranks=True,
             batch_size=self.rows,
         )
         return [(scored.score, set(scored.ranks) == {1}) for scored in scores]
+
+    def _fitting(self, context: str, continuation: str) -> str:
+        """The end of a context for which the model has room, as the harness cuts it for its own models."""
+        tokenizer, room = self.loaded.tokenizer, self.loaded.max_tokens
+        while room is not None and context:
+            excess = len(tokenizer(context + continuation, verbose=False)["input_ids"]) - room
+            if excess <= 0:
+                break
+            offsets = tokenizer(context, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+            ends = [end for _, end in offsets["offset_mapping"]]
+            context = context[max(ends[min(excess, len(ends)) - 1], 1) if ends else len(context) :]
+        return context
 
     def loglikelihood_rolling(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[float]:
         """The score of each text, which must fit into the model."""

@@ -8,7 +8,6 @@ import pytest
 from scipy.stats import t
 
 from babyssa import evaluate
-from babyssa.encoder import EncoderSize, build_encoder
 from babyssa.errors import BabySSAError, ConfigError, DataError, OutputExistsError
 from babyssa.models import score
 from babyssa.training.run_folder import save_model
@@ -138,12 +137,39 @@ def test_an_unknown_task_and_one_that_needs_the_hub_are_one_line(decoder, decode
     assert "network" in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_a_masked_model_and_no_task_are_refused(decoder, decoder_tokenizer, tasks, tokenizer):
-    size = EncoderSize(layers=1, heads=2, hidden_size=16, feed_forward_size=24)
-    with pytest.raises(ConfigError, match="needs a causal model"):
-        evaluate((build_encoder(size, tokenizer), tokenizer), ["ends"], include_path=tasks)
+def test_a_masked_model_scores_answers_after_the_context(masked, causal, tasks, decoder, decoder_tokenizer):
+    result = evaluate(masked, ["ends"], include_path=tasks, method="pll-word-l2r")
+    right = 0
+    for row in ROWS:
+        scores = score(masked, row["ends"], given=row["start"], separator="none", method="pll-word-l2r")
+        right += scores[row["answer"]].score == max(scored.score for scored in scores)
+    assert result.tasks[0].metrics["acc"] == right / 4
+    (tasks / "said.yaml").write_text(
+        TASK.format(name="said", file=tasks / "rows.jsonl").replace("multiple_choice", "generate_until")
+    )
+    with pytest.raises(ConfigError, match=r"task 'said' asks for generated text, and .* is a masked model"):
+        evaluate(masked, ["ends", "said"], include_path=tasks)
+    with pytest.raises(ConfigError, match="method 'pll' does not fit a causal model"):
+        evaluate(causal, ["ends"], include_path=tasks, method="pll")
     with pytest.raises(ConfigError, match="no task given"):
         evaluate((decoder(), decoder_tokenizer), [])
+
+
+def test_a_masked_model_reads_the_end_of_a_context_that_is_too_long(masked, brute_force):
+    from types import SimpleNamespace
+
+    from babyssa.decoder.harness_model import MaskedModel
+
+    words = " the dog on the mat is big ." * 20
+    ((total, _),) = MaskedModel(masked).loglikelihood([SimpleNamespace(args=(words, " look at this ."))])
+    fitting = next(
+        end
+        for start in range(len(words))
+        if len(masked[1](end := words[start:] + " look at this .")["input_ids"]) <= 40
+    )
+    whole = brute_force.token_scores(*masked, fitting, "pll")
+    count = len(masked[1](" look at this .", add_special_tokens=False)["input_ids"])
+    assert total == pytest.approx(sum(whole[-count:]), abs=1e-4)
 
 
 def test_without_the_harness_the_extra_is_named(decoder, decoder_tokenizer, monkeypatch):

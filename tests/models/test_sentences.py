@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
+import babyssa
 from babyssa.errors import ConfigError, DataError
 from babyssa.models import score
 from babyssa.models.units import assign, words_of
@@ -190,6 +191,7 @@ def test_tables_in_memory_and_on_disk_score_alike(causal, tmp_path, run_babyssa,
         score(causal, source, columns=columns, measure="surprisal").to_frame()
         for source in (frame, datasets.Dataset.from_pandas(frame), frame.to_dict("records"))
     ]
+    same.append(babyssa.score(causal, frame.to_dict("records"), columns=columns, measure="surprisal").to_frame())
     path = tmp_path / "table.csv"
     frame.to_csv(path, index=False)
     for end, read in ((".csv", pd.read_csv), (".parquet", pd.read_parquet)):
