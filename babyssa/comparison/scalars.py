@@ -166,8 +166,9 @@ def _difference(values: np.ndarray, contrast, level: float) -> dict[str, Any]:
     mine, theirs = values[contrast.variant][:, None], values[contrast.baseline][:, None]
     found = crossed_t(mine, theirs, paired=contrast.paired, level=level)
     _, error, df = crossed_error(mine, theirs, paired=contrast.paired)
+    rounding = 1e-12 * np.abs(values).max()  # of sums of seeds that cancel
     return {
-        "difference": found.value,
+        "difference": found.value if abs(found.value) > rounding else 0.0,
         "difference_low": found.low,
         "difference_high": found.high,
         "p": found.p,

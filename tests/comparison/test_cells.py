@@ -66,6 +66,14 @@ def test_single_numbers_are_compared_by_the_paired_t_over_seeds(perplexities):
     assert min(adjusted) == pytest.approx(2 * min(p)) or max(adjusted) == pytest.approx(max(p))
 
 
+def test_differences_that_cancel_are_0(tmp_path):
+    for seed, step in enumerate((0.1, 0.2, -0.3)):
+        cell(tmp_path, "softmax", seed, {"a": 0.7})
+        cell(tmp_path, "ssa", seed, {"a": 0.7 + step})
+    (found,) = compare([tmp_path]).parts.values()
+    assert found.table.difference.dropna().tolist() == [0]
+
+
 def test_one_seed_says_that_nothing_can_be_judged(tmp_path):
     cell(tmp_path, "softmax", 0, {"a": 20.0})
     cell(tmp_path, "ssa", 0, {"a": 19.0})
