@@ -365,11 +365,16 @@ def evaluate(
     babyssa evaluate runs/softmax-* runs/ssa-* --tasks arc_easy --out results
     babyssa evaluate runs/encoder --tasks my_task --include-path my_tasks
     """
-    from babyssa.decoder.harness import DEFAULT_TASKS, HarnessResults, evaluate_models
+    from babyssa.decoder.harness_tasks import DEFAULT_TASKS, find_tasks
+
+    tasks = DEFAULT_TASKS if tasks is None else tuple(tasks)
+    find_tasks(tasks, include_path)
+
+    from babyssa.decoder.harness import HarnessResults, evaluate_models
 
     found = evaluate_models(
         models if isinstance(models, list) else [models],
-        DEFAULT_TASKS if tasks is None else tasks,
+        tasks,
         include_path=include_path,
         limit=limit,
         fewshot=fewshot,

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stderr
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +21,9 @@ from transformers import set_seed
 from babyssa.comparison.cells import StoredCell
 from babyssa.comparison.scalars import ScalarComparison, compare_scalars
 from babyssa.console import quiet_transformers, say
+from babyssa.decoder.harness_tasks import DEFAULT_TASKS, find_tasks, harness_version, unknown_task
 from babyssa.display import Column, Shown, Table, percent
-from babyssa.errors import BabySSAError, ConfigError, DataError, nearest
+from babyssa.errors import ConfigError, DataError
 from babyssa.files import check_overwrite, versions, write_json
 from babyssa.models.loading import LoadedModel, as_loaded, evaluating
 from babyssa.models.scores import choose_method
@@ -32,10 +32,8 @@ from babyssa.probing.accuracy import identity
 if TYPE_CHECKING:
     import pandas as pd
 
-DEFAULT_TASKS = ("arc_challenge", "arc_easy", "boolq", "cb", "copa", "hellaswag", "record", "winogrande")
 RESULT = "harness.json"
 
-_HOW_TO_LIST = "'lm-eval ls tasks' lists them, and --include-path adds your own"
 _LOGGERS = ("lm_eval", "huggingface_hub", "datasets", "httpx")
 
 
@@ -169,17 +167,12 @@ def evaluate_models(
     overwrite: bool = False,
 ) -> list[HarnessResult]:
     """Evaluate models on tasks of the harness; :func:`babyssa.evaluate` explains the parameters."""
-    tasks = list(dict.fromkeys(tasks))
-    if not tasks:
-        raise ConfigError("no task given", remedy=f"the usual ones: {', '.join(DEFAULT_TASKS)}")
+    tasks = tuple(dict.fromkeys(tasks))
     for name, value, least in (("limit", limit, 1), ("fewshot", fewshot, 0), ("batch-size", batch_size, 1)):
         if value is not None and value < least:
             raise ConfigError(f"{name} is {value}", remedy=f"it is at least {least}")
-    _check_installed()
-    if include_path is not None and not Path(include_path).is_dir():
-        raise DataError("no such folder of tasks", path=include_path)
-    _check_named(tasks, include_path)
-    known = {**versions(), "lm_eval": _check_installed()}
+    find_tasks(tasks, include_path)
+    known = {**versions(), "lm_eval": harness_version()}
     identities, masked = _check_models(models, method, device)
     names = ["-".join(map(str, filter(lambda part: part is not None, own))) for own in identities]
     folders = [out and Path(out) / (name if len(models) > 1 else "") for name in names]
@@ -256,35 +249,8 @@ def _evaluate(fewshot: int | None, **options: Any) -> dict[str, Any]:
         ) from error
 
 
-def _check_installed() -> str:
-    """The harness's version; BabySSAError if it is not installed."""
-    from importlib import metadata
-
-    try:
-        return metadata.version("lm_eval")
-    except metadata.PackageNotFoundError:
-        raise BabySSAError(
-            "lm-evaluation-harness is not installed", remedy="pip install 'babyssa[harness]'"
-        ) from None
-
-
-def _check_named(tasks: Sequence[str], include_path: str | Path | None) -> None:
-    """Raise ConfigError for a task that no YAML file names, without the harness's list, which takes long."""
-    folders = [*find_spec("lm_eval").submodule_search_locations, *([] if include_path is None else [include_path])]
-    files = [file for folder in folders for file in Path(folder).rglob("*.yaml")]
-    missing = [task.encode() for task in tasks]
-    for file in files:
-        text = file.read_bytes()
-        missing = [task for task in missing if task not in text]
-        if not missing:
-            return
-    task = missing[0].decode()
-    close = nearest(task, {*DEFAULT_TASKS, *(file.stem for file in files)})
-    raise ConfigError(f"unknown task '{task}'", remedy=close if close.startswith("did") else _HOW_TO_LIST)
-
-
 def _manager_with(tasks: Sequence[str], include_path: str | Path | None):
-    """A task manager that knows all of `tasks`: the user's alone if it does, since the harness's loads slowly."""
+    """A task manager that knows all of `tasks`: of few folders where possible, as the full list is slow."""
     from lm_eval.tasks import TaskManager
 
     own = None
@@ -296,12 +262,15 @@ def _manager_with(tasks: Sequence[str], include_path: str | Path | None):
             raise DataError(f"its tasks cannot be read: {said}", path=include_path) from error
         if set(tasks) <= set(own.all_tasks):
             return own
+    folders = [*find_tasks(tuple(tasks), include_path), *([] if own is None else [include_path])]
+    few = TaskManager(include_path=folders, include_defaults=False)
+    if set(tasks) <= set(few.all_subtasks):  # the tasks of a group may be in other folders
+        return few
     manager = _packaged_tasks()
     known = {*manager.all_tasks, *(own.all_tasks if own else ())}
     for task in tasks:
         if task not in known:
-            close = nearest(task, known)
-            raise ConfigError(f"unknown task '{task}'", remedy=close if close.startswith("did") else _HOW_TO_LIST)
+            raise unknown_task(task, known)
     if own is None or not set(tasks) & set(own.all_tasks):
         return manager
     return TaskManager(include_path=str(include_path))

@@ -126,7 +126,12 @@ def test_a_task_without_its_data_or_with_broken_yaml_is_one_line(decoder, decode
         evaluate(pair, ["ends"], include_path=tasks / "none")
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(("task", "says"), [("winogrand", "did you mean 'winogrande'? "), ("bogus", "")])
+def test_an_unknown_task_is_one_line_before_the_list_of_tasks_or_a_model_is_read(task, says, run_babyssa):
+    says = f"unknown task '{task}'; {says}'lm-eval ls tasks' lists all, and --include-path adds your own"
+    assert run_babyssa("evaluate", "absent", "--tasks", "cb", task) == (2, "", f"babyssa: error: {says}\n")
+
+
 def test_an_unknown_task_and_one_that_needs_the_hub_are_one_line(decoder, decoder_tokenizer, tasks, monkeypatch):
     """HF_HUB_OFFLINE is set in tests, as on a machine that knows that it has no network."""
     pair = (decoder(), decoder_tokenizer)
