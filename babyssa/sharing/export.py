@@ -62,7 +62,7 @@ class Export(Shown):
             ("to load it", self.loading),
         ]
         if self.onnx_difference is not None:
-            rows.append((f"the same of {onnx.FILE} in onnxruntime", f"{self.onnx_difference:.1g}"))
+            rows.insert(2, (f"of {onnx.FILE} in onnxruntime", f"{self.onnx_difference:.1g}"))
         yield Table((Column("what"), Column("value")), rows, f"exported to {self.folder}", header=False)
 
 
