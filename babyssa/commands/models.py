@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @names_model
 def score(
     model: Any,
-    sentences: Iterable[Any] | None = None,
+    sentences: Iterable[str] | Any = None,
     *,
     table: Path | None = None,
     columns: Iterable[str] = (),
