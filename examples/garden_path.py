@@ -18,7 +18,7 @@
 # language models). Here a causal model is trained in a few seconds, and asked how surprising each word is to it.
 #
 # The model is one for show: it has read nothing but a few thousand generated sentences of 18 words. For results,
-# name a model of your own, `model = "runs/decoder"` or `"gpt2"`, and go on at "Items".
+# name a model of your own, `model = "runs/decoder"` or `"gpt2"`, and continue at "Items".
 
 # %%
 import random

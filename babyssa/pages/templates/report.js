@@ -105,7 +105,7 @@ async function browse(section, facts) {
       render: () => '<button type="button" class="open" aria-expanded="false" aria-label="What each model decided">+</button>',
     },
     { title: "paradigm", data: (row) => escaped(facts.paradigms[row.number].name) },
-    { title: "pair", data: null, render: (_, type, row) => (type === "display" ? sentence(row) : `${row.good} ${row.bad}`) },
+    { title: "pair", className: "sentences", data: null, render: (_, type, row) => (type === "display" ? sentence(row) : `${row.good} ${row.bad}`) },
     ...facts.variants.map((variant, v) => ({
       title: escaped(variant), data: null, searchable: false, className: "number", type: "num",
       render: (_, type, row) => {
