@@ -31,6 +31,8 @@ from babyssa.training.run import TrainingRun, check_run, run_tokenizer, run_trai
 def train_encoder(settings: EncoderTraining, *, overwrite: bool = False) -> TrainingRun:
     """Train one model and write its run folder; :func:`babyssa.train_encoder` explains the parameters."""
     check_run(settings, overwrite)
+    if settings.init is None and settings.init_revision is not None:
+        raise ConfigError("--init-revision without --init", remedy="name the model on the hub with --init")
     file = corpus_file(settings.corpus)
     text = read_corpus(settings.corpus)
     rows, held_out = split(text, settings.evaluation.held_out)

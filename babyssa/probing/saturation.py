@@ -181,11 +181,13 @@ def _subjects(
 ) -> list[_Subject]:
     if isinstance(scorings, Mapping):
         return [_Subject(label, config) for label, config in scorings.items()]
-    if scorings is None and not changes:
+    if scorings is None and not changes and revision is None:
         with_law = (name for name, config in variants().items() if class_of(config).law is not Scoring.law)
         return [_Subject(name, variants()[name]) for name in with_law]
     names = ["softmax", "ssa"] if scorings is None else list(scorings)
     models = [name for name in names if name not in variants() and ("/" in name or Path(name).is_dir())]
+    if revision is not None and not models:
+        raise ConfigError(f"nothing named has a revision '{revision}'", remedy="name a model on the hub")
     if models and "softmax" not in names:
         names.insert(0, "softmax")
     found, used = [], set()

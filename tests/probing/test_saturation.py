@@ -171,6 +171,12 @@ def test_what_cannot_be_measured_is_refused(scorings, keys, says):
         saturation(scorings, keys=keys)
 
 
+@pytest.mark.parametrize("scorings", [None, ["ssa"]])
+def test_a_revision_without_a_model_is_refused(scorings):
+    with pytest.raises(ConfigError, match="nothing named has a revision 'main'"):
+        saturation(scorings, keys=16, revision="main")
+
+
 @pytest.mark.parametrize("m", [100, 259, 260, 1000, 5500, 1e6])
 def test_ssa_on_its_way_to_softmax_has_its_law_to_the_last_digits(m):
     """With b = 1/m and n = m, ever less is left; from m = 5,000 on, no float can hold the limit."""

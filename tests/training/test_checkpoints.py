@@ -136,3 +136,8 @@ def test_a_run_continues_on_another_corpus_from_the_weights_of_a_checkpoint(run,
 def test_a_run_does_not_start_from_another_kind_of_model(run, tmp_path, changes, what):
     with pytest.raises(ConfigError, match=f"has another {what}; give the variant and size of"):
         train_encoder(dataclasses.replace(run, init=run.out, tokenizer=None, out=tmp_path / "run", **changes))
+
+
+def test_a_revision_of_nothing_to_start_from_is_refused(run, tmp_path):
+    with pytest.raises(ConfigError, match="--init-revision without --init"):
+        train_encoder(dataclasses.replace(run, init_revision="main", out=tmp_path / "run"))
