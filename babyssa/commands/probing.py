@@ -306,7 +306,7 @@ def attention_maps(
     --------
     babyssa attention runs/ssa --out numbers
     babyssa attention runs/ssa "where does the dog sleep ?"
-    babyssa attention runs/ssa "the dog sleeps ." --also "look !" --out attention.html
+    babyssa attention runs/ssa "the dog sleeps ." --also "look !" --out page.html
     babyssa attention gpt2 "The dogs in the garden bark." --layers 1 12 --out maps
     """
     from babyssa.console import say
