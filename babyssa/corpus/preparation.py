@@ -167,12 +167,14 @@ def prepare(
     kept: list[tuple[Utterance, str]] = []
     source_stats = []
     lost: dict[str, str] = {}
-    for source in progress(find_sources(sources, kind), "reading"):
+    for source in progress(find_sources(sources, kind), "reading", unit="files"):
         read = 0
         first = len(kept)
         # For each file, or transcript in an archive: counts of the reasons, with None for what was kept.
         outcomes: dict[str, Counter] = {}
-        for utterance in _read(source, text_column, age_unit):
+        for utterance in progress(
+            _read(source, text_column, age_unit), Path(source.location).name, unit="utterances"
+        ):
             read += 1
             if utterance.type is None and utterance.role is not None:
                 labels[utterance.role] += 1

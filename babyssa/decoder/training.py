@@ -108,7 +108,7 @@ def read(settings: DecoderTraining) -> Iterator[str]:
 def pack(settings: DecoderTraining, tokenizer: PreTrainedTokenizerBase) -> TrainingData:
     """A corpus in memory, as token ids, in shuffled sequences."""
     length = settings.size.max_length
-    documents = Documents.of(encode_documents(tokenizer, progress(read(settings), "tokenizing")))
+    documents = Documents.of(encode_documents(tokenizer, progress(read(settings), "tokenizing", unit="documents")))
     if not len(documents):
         raise DataError("the corpus is empty", path=settings.corpus, remedy="it needs documents of text")
     places = np.zeros(len(documents), dtype=bool)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from babyssa.comparison.cells import CELL, Measured, read_cell, write_cell
-from babyssa.console import say
+from babyssa.console import duration, say
 from babyssa.errors import Stopped, describe
 from babyssa.experiments.experiment import SETTINGS, Training
 from babyssa.experiments.measures import Measure
@@ -106,10 +106,7 @@ def time_left(started: float, done: int, total: int) -> str:
     """How long the rest of some cells will take, from those done since ``time.monotonic()`` was `started`."""
     if not done:
         return ""
-    seconds = (time.monotonic() - started) / done * (total - done)
-    if seconds < 90:
-        return f", about {seconds:.0f} s left"
-    return f", about {seconds / 60:.0f} min left" if seconds < 5400 else f", about {seconds / 3600:.1f} h left"
+    return f", about {duration((time.monotonic() - started) / done * (total - done))} left"
 
 
 def run_cell(cell: Cell) -> Cell:

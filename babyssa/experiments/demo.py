@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 import shutil
 import time
 from collections.abc import Iterator
@@ -18,10 +19,14 @@ from babyssa.experiments.experiment import Experiment
 from babyssa.experiments.grid import COMPARISON, RESULTS, Sweep, sweep
 from babyssa.experiments.measures import Measure, Pairs
 from babyssa.files import resource
+from babyssa.pages.report import write_report
+from babyssa.probing.suites import load_suite
 from babyssa.processes import check_one_process
 
 # The baseline and the paper's settings of SSA.
 VARIANTS = ("softmax", "ssa-1.5", "ssa-2", "ssa")
+
+PAGE = "report.html"
 
 _MARKER = "demo.txt"
 
@@ -35,7 +40,7 @@ class Demo(Shown):
     sweep: Sweep
 
     def tables(self) -> Iterator[Table]:
-        """The sweep's tables, and what to do next."""
+        """The sweep's tables, what to do next, and what to look at."""
         yield from self.sweep.tables()
         steps = (
             f'babyssa score {self.folder}/ssa-0 "the dogs bark ." "the dogs barks ."',
@@ -43,8 +48,9 @@ class Demo(Shown):
             "babyssa sweep --config small --corpus corpus --out runs \\",
             "    --variants softmax ssa-1.5 --seeds 0 1 2",
         )
-        title = f"{self.seconds / 60:.1f} minutes. Figure: {self.folder}/{COMPARISON}/comparison.png. Next:"
-        yield Table((), (), title=title, notes=steps)
+        yield Table((), (), title=f"{self.seconds / 60:.1f} minutes. Next:", notes=steps)
+        figure = f"{self.folder / COMPARISON}/comparison.png"
+        yield Table((), (), title="To look at:", notes=(f"page    {self.folder / PAGE}", f"figure  {figure}"))
 
 
 def run_demo(out: str | Path, settings: EncoderTraining, *, pairs: int = 100, overwrite: bool = False) -> Demo:
@@ -53,7 +59,7 @@ def run_demo(out: str | Path, settings: EncoderTraining, *, pairs: int = 100, ov
     Parameters
     ----------
     out : path-like
-        Folder to write: corpus/, tokenizer/, one run folder per variant, and comparison/.
+        Folder to write: corpus/, tokenizer/, one run folder per variant, comparison/ and report.html.
     settings : EncoderTraining
         Of every run, such as configs/encoder/demo.yaml; its corpus, tokenizer and out are not used.
     pairs : int
@@ -97,4 +103,9 @@ def run_demo(out: str | Path, settings: EncoderTraining, *, pairs: int = 100, ov
     except Stopped as stop:
         remedy = "run the command again with --overwrite"
         raise Stopped("the demo was stopped", signal=stop.signal, path=out, remedy=remedy) from None
+    # What makes the page again.
+    command = shlex.join(["babyssa", "report", str(out / RESULTS), "--suite=packaged", "--out", str(out / PAGE)])
+    write_report(
+        swept.comparison, out / PAGE, "The demo: four variants, one seed", command, load_suite("packaged")
+    )
     return Demo(out, time.monotonic() - started, swept)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from babyssa.attention import fit_scoring, scoring_config, scoring_settings
 from babyssa.comparison import compare
 from babyssa.comparison.cells import CELL, read_cell
-from babyssa.console import say
+from babyssa.console import counting, say
 from babyssa.corpus import load_tokenizer, masked_tokenizer, read_corpus, tokenizer_sha256, train_tokenizer
 from babyssa.corpus.encoded import encode_corpus
 from babyssa.corpus.preparation import corpus_file
@@ -391,9 +391,11 @@ def _run_in_turn(cells: Sequence[Cell]) -> list[Cell]:
     """Run cells here, one after the other, and say how long the rest will take."""
     done: list[Cell] = []
     started = time.monotonic()
-    for cell in cells:
-        say(f"{len(done) + 1}/{len(cells)}: {cell.name}{time_left(started, len(done), len(cells))}")
-        done.append(run_cell(cell))
+    with counting("sweep", len(cells), "cells") as advance:
+        for cell in cells:
+            say(f"{len(done) + 1}/{len(cells)}: {cell.name}{time_left(started, len(done), len(cells))}")
+            done.append(run_cell(cell))
+            advance(1)
     return done
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 
 import babyssa
-from babyssa.console import say
+from babyssa.console import RELAYED, counting, on_terminal, relaying, say
 from babyssa.errors import Stopped
 from babyssa.experiments.cells import Cell, time_left
 
@@ -28,9 +28,9 @@ _COMMAND = [sys.executable, "-P", "-m", "babyssa.experiments.cells"]
 def run_cells(cells: Sequence[Cell], jobs: int) -> list[Cell]:
     """Run cells in processes of their own, `jobs` at a time, each with 1 / `jobs` of torch's threads.
 
-    What a process writes to stderr appears here after the name of its cell. If a signal raises Stopped here, the
-    processes get SIGTERM and are waited for; a second signal sends a second SIGTERM. If this process is killed,
-    the others find their stdin closed, and stop too.
+    What a process writes to stderr appears here after the name of its cell; on a terminal its progress is a bar.
+    If a signal raises Stopped here, the processes get SIGTERM and are waited for; a second signal sends a second
+    SIGTERM. If this process is killed, the others find their stdin closed, and stop too.
 
     Returns
     -------
@@ -52,9 +52,10 @@ def run_cells(cells: Sequence[Cell], jobs: int) -> list[Cell]:
         say(f"{number}/{len(cells)}: {cell.name}{time_left(begun, done, len(cells))}")
         return _run(cell, threads, started, stopping)
 
-    with ThreadPoolExecutor(jobs) as pool:
+    with counting("sweep", len(cells), "cells") as advance, ThreadPoolExecutor(jobs) as pool:
         for number, cell in enumerate(cells, start=1):
             futures.append(pool.submit(run, number, cell))
+            futures[-1].add_done_callback(lambda _: advance(1))
         try:
             for future in wait(futures, return_when=FIRST_EXCEPTION).done:
                 future.result()
@@ -65,22 +66,26 @@ def run_cells(cells: Sequence[Cell], jobs: int) -> list[Cell]:
 
 def _run(cell: Cell, threads: int, started: list[subprocess.Popen], stopping: threading.Event) -> Cell:
     path = os.pathsep.join(filter(None, [str(Path(babyssa.__file__).parents[1]), os.environ.get("PYTHONPATH")]))
-    with subprocess.Popen(
-        _COMMAND,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": path},
-        # A terminal sends Ctrl-C to a whole group: to this process alone, which passes it on.
-        process_group=0,
-    ) as process:
+    relayed = {RELAYED: "1"} if on_terminal() else {}
+    with (
+        relaying(cell.name) as relay,
+        subprocess.Popen(
+            _COMMAND,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": path} | relayed,
+            # A terminal sends Ctrl-C to a whole group: to this process alone, which passes it on.
+            process_group=0,
+        ) as process,
+    ):
         started.append(process)
         if stopping.is_set():
             process.terminate()
         with suppress(BrokenPipeError):
             os.write(process.stdin.fileno(), pickle.dumps((cell, threads)))
         for line in io.TextIOWrapper(process.stderr, encoding="utf-8", errors="replace"):
-            say(f"{cell.name}: {line.strip()}")
+            relay(line.rstrip())
         answer = process.stdout.read()
         code = process.wait()
     stopped_by = -code if code < 0 else code - 128

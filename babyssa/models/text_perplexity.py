@@ -225,12 +225,12 @@ def _measure(
     ended = causal and corpus.layout != "file"
     texts = _Counted(islice(corpus.texts, limit), ended)
     if causal:
-        encoded = encode_documents(loaded.tokenizer, progress(texts, "tokenizing", limit), end=ended)
+        encoded = encode_documents(loaded.tokenizer, progress(texts, "tokenizing", limit, "documents"), end=ended)
         ids = np.fromiter(chain.from_iterable(encoded), dtype=np.int64)
         _check_filled(texts, file)
         if not len(ids):
             raise DataError("the text has no tokens", path=file)
-        with counting("predicting tokens", len(ids)) as answered:
+        with counting("predicting", len(ids), "tokens") as answered:
             nats = token_nats(
                 loaded, ids, max_length=max_length, stride=stride, batch_size=batch_size, answered=answered
             )
@@ -238,7 +238,7 @@ def _measure(
         sentences = list(texts)
         _check_filled(texts, file)
         encodings = encode_all(loaded, sentences, [{"path": file}] * len(sentences))
-        with counting("predicting tokens", number_of_scored_tokens(encodings, "pll")) as answered:
+        with counting("predicting", number_of_scored_tokens(encodings, "pll"), "tokens") as answered:
             scores = token_scores(loaded, sentences, encodings, "pll", batch_size, answered=answered)
             nats = -np.concatenate([found.values for found in scores])
     total = math.fsum(nats)

@@ -213,7 +213,7 @@ def _score_pairs(
     texts, encodings = _encode(loaded, suite)
     scores, unknown = np.empty(len(texts)), np.zeros(len(texts), dtype=bool)
     tokens = TokenScores.empty(encodings, method)
-    with counting("probing", number_of_scored_tokens(encodings, method)) as answered:
+    with counting("probing", number_of_scored_tokens(encodings, method), "tokens") as answered:
         for found in token_scores(loaded, texts, encodings, method, batch_size, precision, answered):
             scores[found.index] = reduce(found.values, reduction, options[found.index].text)
             if tokens is not None:

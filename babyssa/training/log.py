@@ -1,12 +1,11 @@
-"""What a run reports while it trains: log.jsonl, trackers, and lines on how far it is."""
+"""What a run reports while it trains: log.jsonl, trackers, and how far it is."""
 
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,13 @@ from accelerate import Accelerator
 from accelerate.tracking import get_available_trackers
 from accelerate.utils import LoggerType
 
-from babyssa.console import say
+from babyssa.console import Advance, counting
 from babyssa.errors import ConfigError, nearest
 from babyssa.files import atomic_write, storage_errors
 from babyssa.processes import is_main
 from babyssa.training.run_folder import LOG
 
-_SECONDS_BETWEEN_LINES = 10.0
+_SECONDS_BETWEEN_LOOKS = 0.2
 
 
 def check_trackers(names: list[str]) -> None:
@@ -54,9 +53,12 @@ class RunLog:
         self.steps = steps
         self.accelerator = accelerator
         accelerator.init_trackers("babyssa", init_kwargs={"wandb": {"name": Path(out).name}})
-        self.started = self.last_line = time.monotonic()
+        self.started = self.last_look = time.monotonic()
         self.seconds_measuring = 0.0
         self.loss: float | None = None
+        self.bar = ExitStack()
+        self.advance: Advance | None = None
+        self.shown_step = 0
 
     def write(self, step: int, values: dict[str, Any]) -> None:
         """Append one object to log.jsonl, and send its numbers to the trackers."""
@@ -69,7 +71,8 @@ class RunLog:
         self.accelerator.log({key: v for key, v in values.items() if isinstance(v, int | float)}, step=step)
 
     def close(self) -> None:
-        """Finish the trackers' runs."""
+        """Finish the bar and the trackers' runs."""
+        self.bar.close()
         for tracker in self.accelerator.trackers:
             tracker.finish()
 
@@ -99,18 +102,13 @@ class RunLog:
                     file.write((point / LOG).read_bytes())
 
     def show_progress(self, step: int) -> None:
-        """Say now and then how far the run is; on a terminal, in one line that is overwritten."""
-        if not is_main():
-            return
+        """Show how far the run is, how fast, and its loss."""
+        if self.advance is None:
+            self.advance = self.bar.enter_context(counting("training", self.steps, "steps", done=step))
+            self.shown_step = step
         now = time.monotonic()
-        if sys.stderr.isatty() and step == self.steps:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-        elif now - self.last_line >= (1.0 if sys.stderr.isatty() else _SECONDS_BETWEEN_LINES):
-            self.last_line = now
-            left = (now - self.started) / step * (self.steps - step)
-            line = f"step {step}/{self.steps}, {left:.0f} s left"
-            line += "" if self.loss is None else f", loss {self.loss:.3f}"
-            if sys.stderr.isatty():
-                print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
-            else:
-                say(line)
+        if now - self.last_look >= _SECONDS_BETWEEN_LOOKS:
+            self.advance(step - self.shown_step, "" if self.loss is None else f"loss {self.loss:.3f}")
+            self.last_look, self.shown_step = now, step
+        if step == self.steps:
+            self.bar.close()

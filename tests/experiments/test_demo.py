@@ -18,6 +18,12 @@ def test_the_demo_makes_a_corpus_a_tokenizer_four_models_and_a_comparison(tmp_pa
     assert made.sweep.comparison.parts["demo: packaged"].variants == ("softmax", "ssa-1.5", "ssa-2", "ssa")
     assert len((out / "corpus" / "corpus.txt").read_text().splitlines()) >= 20_000
     assert (out / "comparison" / "comparison.png").stat().st_size > 10_000
+    assert "the dogs" in str(made) and str(made).splitlines()[-2:] == [
+        f"page    {out}/report.html",
+        f"figure  {out}/comparison/comparison.png",
+    ]
+    page = (out / "report.html").read_text()
+    assert "babyssa report" in page and "demo: packaged" in page
     with pytest.raises(OutputExistsError, match="already exists"):
         run_demo(out, settings)
     with pytest.raises(OutputExistsError, match="was not made by the demo"):
