@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @names_model
 def score(
     model: Any,
-    sentences: Iterable[str] | Any = None,
+    sentences: Iterable[str | Mapping] | None = None,
     *,
     table: Path | None = None,
     columns: Iterable[str] = (),

@@ -132,7 +132,7 @@ def test_precision_is_passed_on_and_recorded(run_babyssa, masked_folder, suite, 
 
 
 def test_words_that_mean_something_in_yaml_are_sentences_too(run_babyssa, masked_folder):
-    texts = ["null", "1.0", "a: b", "[x]", "true", "é"]
+    texts = ["null", "1.0", "a: b", "[x]", '{"a": 1}', "true", "é"]
     status, printed, err = run_babyssa("score", masked_folder, *texts, "--json")
     assert status == 0, err
     assert [s["text"] for s in json.loads(printed)["sentences"]] == texts

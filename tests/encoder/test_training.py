@@ -289,7 +289,7 @@ BAD = [
     (["--order", "agee"], 2, "order"),
     (["--tokenizer", "/nowhere"], 1, "/nowhere: no such tokenizer folder"),
     (["--corpus", "/nowhere.txt"], 1, "/nowhere.txt"),
-    (["--evaluation.held_out", "5000"], 1, "held out of a corpus of 120"),
+    (["--evaluation.held_out", "5000"], 1, "cannot hold out 5000 sentences from a corpus of 120"),
     (["--size.max_length", "3"], 1, "no sentence has"),
     (["--config", "smal"], 2, "no packaged encoder recipe 'smal'; did you mean 'small'"),
     (["--evaluation.suite", "/nowhere"], 1, "/nowhere"),
@@ -410,5 +410,5 @@ def test_held_out_sentences_are_spread_through_the_corpus():
     assert not {corpus[row] for row in training} & set(held_out)
     everything, nothing = split(corpus, 0)
     assert everything.tolist() == list(range(1000)) and nothing == []
-    with pytest.raises(DataError, match="held out"):
+    with pytest.raises(DataError, match="cannot hold out"):
         split(corpus, 1000)
