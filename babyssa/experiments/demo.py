@@ -105,7 +105,6 @@ def run_demo(out: str | Path, settings: EncoderTraining, *, pairs: int = 100, ov
         raise Stopped("the demo was stopped", signal=stop.signal, path=out, remedy=remedy) from None
     # What makes the page again.
     command = shlex.join(["babyssa", "report", str(out / RESULTS), "--suite=packaged", "--out", str(out / PAGE)])
-    write_report(
-        swept.comparison, out / PAGE, "The demo: four variants, one seed", command, load_suite("packaged")
-    )
+    found, title = swept.comparison, "The demo: four variants, one seed"
+    write_report(found.parts, out / PAGE, title, command, load_suite("packaged"), found.notes)
     return Demo(out, time.monotonic() - started, swept)
