@@ -1,12 +1,11 @@
-"""What all figures have in common: sizes, style, colours, markers, and how they and their numbers are saved."""
+"""What all figures have in common: sizes, style, colours, markers, and how they are saved."""
 
 from __future__ import annotations
 
-import csv
 import functools
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, get_args
 
@@ -128,11 +127,3 @@ def replace_figure(figure: Figure, stem: Path, format: Format, description: str 
     for other in get_args(Format):
         stem.with_name(f"{stem.name}.{other}").unlink(missing_ok=True)
     return save_figure(figure, stem.with_name(f"{stem.name}.{format}"), description)
-
-
-def save_numbers(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write the numbers behind a figure as CSV."""
-    with atomic_write(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(rows)

@@ -334,7 +334,16 @@ def attention_maps(
     return found
 
 
-def _attention_page(model, text, also, layers, heads, out, device, overwrite) -> AttentionPage:
+def _attention_page(
+    model: Any,
+    text: str | None,
+    also: Iterable[str],
+    layers: Iterable[int] | None,
+    heads: Iterable[int] | None,
+    out: Path,
+    device: str | None,
+    overwrite: bool,
+) -> AttentionPage:
     """The page of attention over one text or more."""
     from babyssa.files import check_overwrite
     from babyssa.models.loading import as_loaded
@@ -349,11 +358,13 @@ def _attention_page(model, text, also, layers, heads, out, device, overwrite) ->
     check_overwrite(out.parent, (out.name,), overwrite)
     check_reads_text(model)
     loaded = as_loaded(model, device=device)
-    layers, heads = (None if chosen is None else list(chosen) for chosen in (layers, heads))
+    also, layers, heads = (None if chosen is None else list(chosen) for chosen in (also, layers, heads))
     maps = [attention_maps(loaded, each, layers=layers, heads=heads) for each in (text, *also)]
     is_run = isinstance(model, (str, Path)) and Path(model).is_dir()
     numbers = learned_numbers(model, layers=layers, heads=heads) if is_run else None
-    words = ["babyssa", "attention", loaded.name, text, *(["--also", *also] if also else []), "--out", str(out)]
+    options = {"also": also, "layers": layers, "heads": heads}
+    words = ["babyssa", "attention", loaded.name, text, "--out", str(out)]
+    words += [word for key, values in options.items() if values for word in (f"--{key}", *map(str, values))]
     return write_attention_page(maps, numbers, out, shlex.join(words))
 
 

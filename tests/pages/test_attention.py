@@ -56,3 +56,8 @@ def test_a_page_needs_a_text_and_further_texts_a_page(masked, tmp_path):
     with pytest.raises(OutputExistsError):
         attention_maps(masked, TEXTS[0], out=out)
     assert out.read_text() == "mine"
+
+
+def test_a_page_names_the_command_that_made_it(masked, tmp_path):
+    attention_maps(masked, TEXTS[0], also=["look ."], layers=[2], heads=[1], out=tmp_path / "page.html")
+    assert "--layers 2 --heads 1" in (tmp_path / "page.html").read_text()
